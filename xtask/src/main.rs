@@ -1,0 +1,35 @@
+//! Developer tasks of Sendoff: `cargo xtask test` is everything, `cargo xtask servers -- CMD` is the quick loop.
+#![forbid(unsafe_code)]
+// A command-line program talks through its standard streams.
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+use std::process::ExitCode;
+
+use anyhow::Result;
+use clap::Parser;
+
+mod child;
+mod interrupt;
+mod nested;
+mod packages;
+mod servers;
+
+#[derive(Parser)]
+#[command(about = "Developer tasks of Sendoff")]
+enum Task {
+    Servers(servers::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = interrupt::install().and_then(|()| run(&Task::parse()));
+    outcome.unwrap_or_else(|error| {
+        eprintln!("error: {error:#}");
+        ExitCode::FAILURE
+    })
+}
+
+fn run(task: &Task) -> Result<ExitCode> {
+    match task {
+        Task::Servers(args) => servers::run(args),
+    }
+}

@@ -1,0 +1,158 @@
+//! `cargo xtask servers`: the private servers, for the time of one command.
+
+use std::ffi::OsString;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
+
+use anyhow::{Context, Result};
+use tempfile::TempDir;
+
+use crate::{child, nested, packages};
+use pgbouncer::PgBouncer;
+use postgres::Postgres;
+pub(crate) use postgres::Tuning;
+
+mod account;
+mod instance;
+mod pgbouncer;
+mod port;
+mod postgres;
+
+/// Run a command with private servers and the SENDOFF_TEST_* variables that name them
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Keep the scratch folder, with the servers' logs, when the command fails
+    #[arg(long)]
+    keep: bool,
+    /// The command to run
+    #[arg(last = true, required = true)]
+    command: Vec<OsString>,
+}
+
+/// Starts the servers, runs the command, stops the servers, and ends as the command did.
+pub(crate) fn run(args: &Args) -> Result<ExitCode> {
+    let mut servers = Servers::start(Tuning::Tests, args.keep)?;
+    let (program, rest) = args
+        .command
+        .split_first()
+        .context("no command given: cargo xtask servers -- CMD")?;
+    let mut command = Command::new(program);
+    nested::prepare(&mut command)?;
+    let status = child::run(command.args(rest).envs(servers.variables()))?;
+    if status.success() {
+        servers.succeeded();
+    }
+    let code = status
+        .code()
+        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
+}
+
+/// The running private servers. Dropping it stops them and removes their scratch folder.
+///
+/// Fields drop in this order: the pooler before the server behind it, the folder last.
+pub(crate) struct Servers {
+    pgbouncer: PgBouncer,
+    postgres: Postgres,
+    faketime: PathBuf,
+    scratch: Scratch,
+}
+
+impl Servers {
+    /// Installs what is missing and starts everything on free ports.
+    pub(crate) fn start(tuning: Tuning, keep_on_failure: bool) -> Result<Self> {
+        packages::install_missing()?;
+        let scratch = Scratch::create(keep_on_failure)?;
+        let faketime = packages::FAKETIME.file()?;
+        let postgres = retrying(|attempt| Postgres::start(&scratch.attempt(attempt)?, tuning))?;
+        let pgbouncer =
+            retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
+        Ok(Self {
+            pgbouncer,
+            postgres,
+            faketime,
+            scratch,
+        })
+    }
+
+    /// What the tests read to find the servers.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        vec![
+            ("SENDOFF_TEST_POSTGRES_URL", self.postgres.url().into()),
+            ("SENDOFF_TEST_PGBOUNCER_URL", self.pgbouncer.url().into()),
+            ("SENDOFF_TEST_PG_BIN", self.postgres.bin.clone().into()),
+            ("SENDOFF_TEST_FAKETIME_LIB", self.faketime.clone().into()),
+            ("SENDOFF_TEST_SCRATCH", self.scratch.for_tests().into()),
+        ]
+    }
+
+    /// Says that the logs are of no interest any more.
+    pub(crate) fn succeeded(&mut self) {
+        self.scratch.keep = false;
+    }
+}
+
+/// Starts a server again when another process took its port between the choice and the bind.
+fn retrying<T>(mut start: impl FnMut(u32) -> Result<T>) -> Result<T> {
+    let mut attempt = 1;
+    loop {
+        match start(attempt) {
+            Err(error) if attempt < 3 && format!("{error:#}").to_lowercase().contains("in use") => {
+                attempt += 1
+            }
+            outcome => return outcome,
+        }
+    }
+}
+
+/// The folder of one run: the servers' data and logs, and a part that tests may write to under any account.
+struct Scratch {
+    folder: Option<TempDir>,
+    path: PathBuf,
+    keep: bool,
+}
+
+impl Scratch {
+    fn create(keep: bool) -> Result<Self> {
+        let folder = tempfile::Builder::new()
+            .prefix("sendoff-")
+            .permissions(Permissions::from_mode(0o755))
+            .tempdir()
+            .context("could not create a scratch folder in the system's temporary folder")?;
+        let path = folder.path().to_owned();
+        let scratch = Self {
+            folder: Some(folder),
+            path,
+            keep,
+        };
+        fs::create_dir(scratch.for_tests())?;
+        // Set after creation, because the umask takes the group's and the others' bits away.
+        fs::set_permissions(scratch.for_tests(), Permissions::from_mode(0o1777))?;
+        fs::set_permissions(&scratch.path, Permissions::from_mode(0o755))?;
+        Ok(scratch)
+    }
+
+    fn for_tests(&self) -> PathBuf {
+        self.path.join("tests")
+    }
+
+    fn attempt(&self, number: u32) -> Result<PathBuf> {
+        let folder = self.path.join(format!("attempt-{number}"));
+        fs::create_dir_all(&folder)?;
+        Ok(folder)
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if let Some(folder) = self.folder.take().filter(|_| self.keep) {
+            eprintln!(
+                "the servers' data and logs are kept in {}",
+                folder.keep().display()
+            );
+        }
+    }
+}
