@@ -1,0 +1,2 @@
+//! The `sendoff` binary.
+fn main() {}

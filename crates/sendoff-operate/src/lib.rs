@@ -1,0 +1,1 @@
+//! What operators do with a Sendoff outbox: list, inspect, retry, release

@@ -1,0 +1,1 @@
+//! Conformance suites for Sendoff stores and sinks, scripted faults, a simulator

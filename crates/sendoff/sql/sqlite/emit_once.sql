@@ -1,0 +1,10 @@
+-- Takes an idempotency key: returns the id that holds it, the caller's own if it was free. Parameters: id, topic, key.
+-- A message is emitted only by the holder; nobody comes between, because the caller's transaction holds the write lock.
+INSERT INTO outbox_dedup (id, topic, idempotency_key, until)
+SELECT ?1, ?2, ?3, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + value * 1000000
+FROM outbox_setting WHERE name = 'dedup_window_seconds'
+ON CONFLICT (topic, idempotency_key) DO UPDATE SET
+    id = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN excluded.id ELSE id END,
+    until = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
+        THEN excluded.until ELSE until END
+RETURNING id

@@ -1,0 +1,30 @@
+//! What an adapter crate implements for its driver's transaction type.
+
+use std::future::Future;
+
+use uuid::Uuid;
+
+use super::{Dialect, Statement};
+use crate::{BoxError, Result};
+
+/// A transaction of some database driver, borrowed from the application.
+///
+/// `Adapter` is a marker type of the adapter crate. It is always inferred; it lets a crate implement this trait for a
+/// type of the driver that neither it nor Sendoff owns.
+///
+/// # Duties
+/// - [`run`](OutboxTx::run) runs the statement inside the borrowed transaction: it neither begins nor ends one.
+/// - The values of [`Statement::params`] are bound in order, as the types that [`super::Param`] names.
+/// - For a statement that [returns ids](Statement::returns_ids) the first column of every row, in order, is returned;
+///   otherwise an empty list.
+/// - A type that can also stand for a connection outside a transaction warns, by `tracing`, when it is used so.
+pub trait OutboxTx<Adapter> {
+    /// The SQL dialect of the database behind this transaction.
+    fn dialect(&self) -> Dialect;
+
+    /// Runs one statement of Sendoff's.
+    ///
+    /// # Errors
+    /// The driver's own error, untouched: [`crate::Outbox`] adds the words.
+    fn run(&mut self, statement: &Statement<'_>) -> impl Future<Output = Result<Vec<Uuid>, BoxError>>;
+}

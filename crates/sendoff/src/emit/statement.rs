@@ -1,0 +1,204 @@
+//! The statements that emit, as text and values that any driver can bind.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use uuid::Uuid;
+
+use super::Names;
+use crate::Message;
+use crate::message::Schedule;
+
+/// A value to bind.
+#[derive(Debug, Clone)]
+pub enum Param<'a> {
+    /// A UUID; text in hyphenated form where the database has no such type.
+    Uuid(Uuid),
+    /// Text, or NULL.
+    Text(Option<std::borrow::Cow<'a, str>>),
+    /// Bytes.
+    Bytes(&'a [u8]),
+    /// A 64-bit integer, or NULL.
+    Int(Option<i64>),
+    /// An array of UUIDs.
+    Uuids(Vec<Uuid>),
+    /// An array of text and NULLs.
+    Texts(Vec<Option<std::borrow::Cow<'a, str>>>),
+    /// An array of bytes.
+    Blobs(Vec<&'a [u8]>),
+    /// An array of 64-bit integers and NULLs.
+    Ints(Vec<Option<i64>>),
+}
+
+/// A SQL text with its values.
+#[derive(Debug)]
+pub struct Statement<'a> {
+    pub(super) sql: &'a str,
+    pub(super) params: Vec<Param<'a>>,
+    pub(super) returns_ids: bool,
+}
+
+impl<'a> Statement<'a> {
+    /// The text, with the dialect's own placeholders. The same text for the same verb every time, so that drivers can
+    /// cache it.
+    pub fn sql(&self) -> &'a str {
+        self.sql
+    }
+
+    /// The values.
+    pub fn params(&self) -> &[Param<'a>] {
+        &self.params
+    }
+
+    /// Whether its rows, with an id in the first column, are wanted.
+    pub fn returns_ids(&self) -> bool {
+        self.returns_ids
+    }
+}
+
+/// The texts of one dialect with the tables' names put in.
+#[derive(Debug)]
+pub(super) struct Texts {
+    pub(super) emit: String,
+    pub(super) emit_many: String,
+    pub(super) emit_once: String,
+}
+
+impl Texts {
+    pub(super) fn postgres(names: &Names) -> Self {
+        Self {
+            emit: names.render(include_str!("../../sql/postgres/emit.sql")),
+            emit_many: names.render(include_str!("../../sql/postgres/emit_many.sql")),
+            emit_once: names.render(include_str!("../../sql/postgres/emit_once.sql")),
+        }
+    }
+
+    pub(super) fn sqlite(names: &Names) -> Self {
+        Self {
+            emit: names.render(include_str!("../../sql/sqlite/emit.sql")),
+            emit_many: names.render(include_str!("../../sql/sqlite/emit_many.sql")),
+            emit_once: names.render(include_str!("../../sql/sqlite/emit_once.sql")),
+        }
+    }
+}
+
+/// Microseconds since the epoch, as every emit statement takes a point in time.
+fn micros(at: SystemTime) -> i64 {
+    let clamp = |d: Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
+    at.duration_since(UNIX_EPOCH)
+        .map_or_else(|before| -clamp(before.duration()), clamp)
+}
+
+fn text(value: &Option<String>) -> Option<std::borrow::Cow<'_, str>> {
+    value.as_deref().map(Into::into)
+}
+
+/// The values of one message, in the order of the placeholders.
+pub(super) fn values(message: &Message) -> [Param<'_>; 15] {
+    let (at, delay) = match message.available {
+        None => (None, None),
+        Some(Schedule::At(at)) => (Some(micros(at)), None),
+        Some(Schedule::In(delay)) => (None, Some(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX))),
+    };
+    [
+        Param::Uuid(message.id),
+        Param::Text(Some(message.topic.as_str().into())),
+        Param::Bytes(&message.payload),
+        Param::Text(text(&message.content_type)),
+        Param::Text(message.headers.to_json().map(Into::into)),
+        Param::Text(text(&message.key)),
+        Param::Text(text(&message.aggregate_type)),
+        Param::Text(text(&message.aggregate_id)),
+        Param::Int(message.schema_version.map(i64::from)),
+        Param::Text(text(&message.idempotency_key)),
+        Param::Int(at),
+        Param::Int(delay),
+        Param::Int(message.expires_at.map(micros)),
+        Param::Int(Some(i64::from(message.priority))),
+        Param::Int(message.max_attempts.map(i64::from)),
+    ]
+}
+
+/// The values of many messages, one array a placeholder.
+pub(super) fn columns(messages: &[Message]) -> Vec<Param<'_>> {
+    let mut rows = messages.iter().map(|message| values(message).into_iter());
+    let Some(first) = rows.next() else {
+        return Vec::new();
+    };
+    let mut columns: Vec<Param<'_>> = first
+        .map(|value| match value {
+            Param::Uuid(id) => Param::Uuids(vec![id]),
+            Param::Text(text) => Param::Texts(vec![text]),
+            Param::Bytes(bytes) => Param::Blobs(vec![bytes]),
+            Param::Int(int) => Param::Ints(vec![int]),
+            array => array,
+        })
+        .collect();
+    for row in rows {
+        for (column, value) in columns.iter_mut().zip(row) {
+            match (column, value) {
+                (Param::Uuids(column), Param::Uuid(id)) => column.push(id),
+                (Param::Texts(column), Param::Text(text)) => column.push(text),
+                (Param::Blobs(column), Param::Bytes(bytes)) => column.push(bytes),
+                (Param::Ints(column), Param::Int(int)) => column.push(int),
+                // Every row has the same shape: values() is the only source of both.
+                _ => {}
+            }
+        }
+    }
+    columns
+}
+
+/// The values of many messages as the JSON text that `sqlite/emit_many.sql` reads.
+pub(super) fn json_rows(messages: &[Message]) -> String {
+    use serde_json::Value;
+    let rows = messages.iter().map(|message| {
+        values(message)
+            .into_iter()
+            .map(|value| match value {
+                Param::Uuid(id) => Value::from(id.to_string()),
+                Param::Text(text) => text.map_or(Value::Null, |text| Value::from(text.into_owned())),
+                Param::Bytes(bytes) => Value::from(hex(bytes)),
+                Param::Int(int) => int.map_or(Value::Null, Value::from),
+                Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Value::Null,
+            })
+            .collect::<Value>()
+    });
+    rows.collect::<Value>().to_string()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    bytes
+        .iter()
+        .flat_map(|byte| [byte >> 4, byte & 15])
+        .map(|nibble| DIGITS[usize::from(nibble)] as char)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn many_messages_become_one_array_a_column() {
+        let messages = [
+            Message::bytes("a", "x/y", vec![1]),
+            Message::bytes("b", "x/y", vec![]).key("k"),
+        ];
+        let columns = columns(&messages);
+        assert_eq!(columns.len(), 15);
+        assert!(matches!(&columns[1], Param::Texts(topics) if topics.len() == 2));
+        assert!(matches!(&columns[5], Param::Texts(keys) if keys[0].is_none() && keys[1].as_deref() == Some("k")));
+    }
+
+    #[test]
+    fn times_before_the_epoch_do_not_panic() {
+        assert_eq!(micros(UNIX_EPOCH - Duration::from_secs(1)), -1_000_000);
+        assert_eq!(micros(UNIX_EPOCH + Duration::from_micros(7)), 7);
+    }
+
+    #[test]
+    fn binary_payloads_ride_in_json_as_hexadecimal() {
+        assert_eq!(hex(&[0, 255, 16]), "00ff10");
+    }
+}

@@ -1,0 +1,160 @@
+//! One error for every room: what happened, why, and what to do next.
+
+use std::error::Error as StdError;
+use std::fmt;
+
+/// A source error of any type.
+pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
+
+/// The result of everything in Sendoff that can fail.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What kind of thing went wrong; decides how callers react, so it is matched exhaustively inside the project.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A value given by the caller cannot be used: bad config, bad message, bad filter.
+    Invalid,
+    /// The database or broker cannot be reached, or dropped the connection.
+    Unreachable,
+    /// The outbox tables are not there.
+    SchemaMissing,
+    /// The outbox tables are older than this program needs.
+    SchemaTooOld,
+    /// The outbox tables are newer than this program knows.
+    SchemaTooNew,
+    /// The relay no longer holds the lease that it acts on.
+    LeaseLost,
+    /// A message with the same idempotency key exists within the deduplication window.
+    Duplicate,
+    /// What was asked for does not exist.
+    NotFound,
+    /// The store or sink does not offer this.
+    Unsupported,
+    /// The database refused: missing privilege.
+    Denied,
+    /// The database was busy with somebody else's transaction: trying again is right.
+    Busy,
+    /// A hook of the application failed.
+    Hook,
+    /// Anything else that the backend reported.
+    Backend,
+}
+
+/// An error that a person can act on.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    what: String,
+    why: Option<String>,
+    next: Option<String>,
+    source: Option<BoxError>,
+}
+
+impl Error {
+    /// An error of `kind`; `what` says in a few words what failed.
+    pub fn new(kind: ErrorKind, what: impl Into<String>) -> Self {
+        Self {
+            kind,
+            what: what.into(),
+            why: None,
+            next: None,
+            source: None,
+        }
+    }
+
+    /// Adds why it happened.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<String>) -> Self {
+        self.why = Some(why.into());
+        self
+    }
+
+    /// Adds what the reader can do about it.
+    #[must_use]
+    pub fn next_step(mut self, next: impl Into<String>) -> Self {
+        self.next = Some(next.into());
+        self
+    }
+
+    /// Keeps the error that caused this one.
+    #[must_use]
+    pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
+        self.source = Some(source.into());
+        self
+    }
+
+    /// The kind of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// What failed.
+    pub fn what(&self) -> &str {
+        &self.what
+    }
+
+    /// Why it failed, where known.
+    pub fn why(&self) -> Option<&str> {
+        self.why.as_deref()
+    }
+
+    /// What to do next, where there is advice.
+    pub fn next(&self) -> Option<&str> {
+        self.next.as_deref()
+    }
+
+    /// Whether the same call may succeed later without anybody changing anything.
+    pub fn is_temporary(&self) -> bool {
+        match self.kind {
+            ErrorKind::Unreachable | ErrorKind::Busy => true,
+            ErrorKind::Invalid
+            | ErrorKind::SchemaMissing
+            | ErrorKind::SchemaTooOld
+            | ErrorKind::SchemaTooNew
+            | ErrorKind::LeaseLost
+            | ErrorKind::Duplicate
+            | ErrorKind::NotFound
+            | ErrorKind::Unsupported
+            | ErrorKind::Denied
+            | ErrorKind::Hook
+            | ErrorKind::Backend => false,
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.what)?;
+        if let Some(why) = &self.why {
+            write!(f, ": {why}")?;
+        }
+        if let Some(next) = &self.next {
+            write!(f, " ({next})")?;
+        }
+        Ok(())
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.source.as_deref().map(|source| source as _)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_reads_what_why_next() {
+        let error = Error::new(ErrorKind::Unreachable, "cannot reach the database")
+            .because("connection refused")
+            .next_step("check that it runs");
+        assert_eq!(
+            error.to_string(),
+            "cannot reach the database: connection refused (check that it runs)"
+        );
+        assert!(error.is_temporary());
+    }
+}

@@ -1,0 +1,90 @@
+//! Topic patterns, as routes and handlers write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use globset::{GlobBuilder, GlobMatcher};
+
+use crate::{Error, ErrorKind, Result};
+
+/// A topic pattern: `*` stands for any text, dots included; `?` for one character; `{a,b}` for alternatives.
+///
+/// ```
+/// use sendoff::Pattern;
+///
+/// let orders: Pattern = "order.*".parse()?;
+/// assert!(orders.matches("order.placed") && orders.matches("order.line.added"));
+/// assert!(!orders.matches("orders"));
+/// # Ok::<(), sendoff::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Pattern {
+    text: String,
+    matcher: GlobMatcher,
+}
+
+impl Pattern {
+    /// Whether `topic` fits.
+    pub fn matches(&self, topic: &str) -> bool {
+        self.matcher.is_match(topic)
+    }
+
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        // Topics are no paths: a star crosses slashes, and a backslash only escapes.
+        match GlobBuilder::new(text)
+            .literal_separator(false)
+            .backslash_escape(true)
+            .build()
+        {
+            Ok(glob) if !text.is_empty() => Ok(Self {
+                text: text.to_owned(),
+                matcher: glob.compile_matcher(),
+            }),
+            Ok(_) => Err(Error::new(ErrorKind::Invalid, "a topic pattern is empty").next_step("write * to match all")),
+            Err(error) => Err(
+                Error::new(ErrorKind::Invalid, format!("the topic pattern {text:?} cannot be read"))
+                    .because(error.kind().to_string())
+                    .next_step("write it like order.* or {order,invoice}.paid"),
+            ),
+        }
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_pattern_says_how_to_write_it() {
+        let error = "order.[".parse::<Pattern>().unwrap_err();
+        assert!(error.to_string().contains("order.*"), "{error}");
+        assert!("".parse::<Pattern>().is_err());
+    }
+
+    #[test]
+    fn a_star_crosses_dots_and_slashes() {
+        let all: Pattern = "*".parse().unwrap();
+        assert!(all.matches("a.b/c"));
+    }
+}

@@ -1,0 +1,37 @@
+//! Room: emit. A transaction of the store's own, for callers that have none.
+
+use async_trait::async_trait;
+
+use crate::{Emitted, Message, Result};
+
+/// Opens transactions to emit in. Applications use the adapter crates with their own transactions instead.
+#[async_trait]
+pub trait EmitStore: Send + Sync {
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`crate::ErrorKind::Unreachable`] and what else the database says.
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>>;
+}
+
+/// An open transaction. Dropping it rolls it back.
+#[async_trait]
+pub trait EmitTransaction: Send {
+    /// Emits messages, as [`crate::Outbox::emit_many`] does.
+    ///
+    /// # Errors
+    /// As there.
+    async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>>;
+
+    /// Commits.
+    ///
+    /// # Errors
+    /// After an error it is unknown whether the messages exist.
+    async fn commit(self: Box<Self>) -> Result<()>;
+
+    /// Rolls back: the messages never existed.
+    ///
+    /// # Errors
+    /// What the database says; the transaction is gone all the same.
+    async fn rollback(self: Box<Self>) -> Result<()>;
+}

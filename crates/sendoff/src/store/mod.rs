@@ -1,0 +1,29 @@
+//! Where messages are kept: the traits that a store implements, one a room, and what they speak about.
+//!
+//! | room | trait | who calls it |
+//! |---|---|---|
+//! | emit | [`EmitStore`] | the CLI, tests: a transaction of the store's own |
+//! | relay | [`RelayStore`], [`Reader`] | the relay |
+//! | operate | [`OperateStore`] | the CLI, the API and the page |
+//! | migrate | [`MigrateStore`] | the CLI |
+//!
+//! A message is in exactly one table at a time (a leg of a message that goes to several sinks: in one each):
+//! *ready*, *waiting*, *dead* or *delivered*. Moving it is always one transaction.
+
+mod delivery;
+mod emit;
+mod lease;
+mod migrate;
+mod operate;
+mod read;
+mod relay;
+mod settle;
+
+pub use delivery::{Delivery, Lane, Place, Room};
+pub use emit::{EmitStore, EmitTransaction};
+pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
+pub use migrate::{MigrateStore, Migration, MigrationState};
+pub use operate::{Filter, Listing, OperateStore, Status, Stored, Summary};
+pub use read::{InHand, Page, ReadRequest, Reader, Row};
+pub use relay::{Backlog, RelayStore, WakeSource};
+pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};

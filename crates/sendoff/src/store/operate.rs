@@ -1,0 +1,184 @@
+//! Room: operate. What an operator sees and does.
+
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use uuid::Uuid;
+
+use crate::Result;
+
+/// The status of a message, in the words that operators see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Status {
+    /// Not tried yet.
+    Pending,
+    /// Failed, or its sink was down, and waits to be tried again.
+    Retry,
+    /// Confirmed by its sink.
+    Delivered,
+    /// Given up; can be retried by an operator.
+    Dead,
+}
+
+impl Status {
+    /// The word.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Retry => "retry",
+            Self::Delivered => "delivered",
+            Self::Dead => "dead",
+        }
+    }
+}
+
+/// Which messages; every field that is set has to fit.
+#[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Filter {
+    /// One of these ids.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub ids: Vec<Uuid>,
+    /// This status.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub status: Option<Status>,
+    /// This topic; `*` stands for any text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub topic: Option<String>,
+    /// This ordering key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// This aggregate type.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate_type: Option<String>,
+    /// This aggregate id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub aggregate_id: Option<String>,
+    /// This idempotency key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+    /// This sink.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub leg: Option<String>,
+    /// The last error contains this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The payload contains these bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub payload: Option<String>,
+    /// Created at or after this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_from: Option<SystemTime>,
+    /// Created before this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_until: Option<SystemTime>,
+}
+
+/// A page of a list.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// The messages, oldest first.
+    pub messages: Vec<Stored>,
+    /// Whether there are more behind them.
+    pub more: bool,
+}
+
+/// A message, or one leg of it, as an operator sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stored {
+    /// Its status.
+    pub status: Status,
+    /// Its id; `None` when the row's id cannot be read.
+    pub id: Option<Uuid>,
+    /// Its topic.
+    pub topic: String,
+    /// The sink; empty when it is not routed yet.
+    pub leg: String,
+    /// Its ordering key.
+    pub key: Option<String>,
+    /// Its lane.
+    pub lane: i64,
+    /// Its number.
+    pub seq: i64,
+    /// The aggregate's type.
+    pub aggregate_type: Option<String>,
+    /// The aggregate's id.
+    pub aggregate_id: Option<String>,
+    /// The version of its payload's schema.
+    pub schema_version: Option<i64>,
+    /// Its idempotency key.
+    pub idempotency_key: Option<String>,
+    /// Its content type; `None` is JSON.
+    pub content_type: Option<String>,
+    /// Its headers, as the JSON text in the table.
+    pub headers: Option<String>,
+    /// Its payload.
+    pub payload: Vec<u8>,
+    /// Its priority.
+    pub priority: i64,
+    /// Failed attempts.
+    pub attempts: i64,
+    /// Its own limit.
+    pub max_attempts: Option<i64>,
+    /// The last error.
+    pub last_error: Option<String>,
+    /// The state of a waiting message or the reason of a dead one, in one word.
+    pub detail: Option<String>,
+    /// What was tried, oldest first, as a JSON array of `{"at", "leg", "error"}`.
+    pub history: Option<String>,
+    /// When it was created.
+    pub created_at: SystemTime,
+    /// When it is due; `None` for one that is ready, held, or ended.
+    pub due_at: Option<SystemTime>,
+    /// When it expires.
+    pub expires_at: Option<SystemTime>,
+    /// When it was delivered or died.
+    pub ended_at: Option<SystemTime>,
+}
+
+/// The state of the outbox at a glance.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Summary {
+    /// Ready now.
+    pub ready: u64,
+    /// Waiting: scheduled, backing off, held, or for a sink that is down.
+    pub waiting: u64,
+    /// Of the waiting: those with failed attempts.
+    pub failed: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// Delivered messages that are kept.
+    pub delivered: u64,
+    /// How long the oldest ready message has been there.
+    pub oldest_ready: Option<std::time::Duration>,
+}
+
+/// What operators ask of a store. Every change is one transaction and writes an audit row with `who`.
+#[async_trait]
+pub trait OperateStore: Send + Sync {
+    /// Messages that fit, oldest first by their creation; `offset` of them are passed over.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing>;
+
+    /// All legs of one message.
+    ///
+    /// # Errors
+    /// What the database says; an unknown id gives an empty list.
+    async fn find(&self, id: Uuid) -> Result<Vec<Stored>>;
+
+    /// The state at a glance.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn summary(&self) -> Result<Summary>;
+
+    /// Brings dead letters that fit back: due at once, no attempts charged, in their original order per key. A letter
+    /// that never was routed is routed anew. Returns how many.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64>;
+}

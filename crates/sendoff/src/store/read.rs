@@ -1,0 +1,149 @@
+//! Reading what is to be delivered.
+
+use std::collections::HashSet;
+
+use async_trait::async_trait;
+
+use super::{Delivery, Lane, LaneGrant, Place};
+use crate::Result;
+
+/// What a relay wants from its next read.
+#[derive(Debug, Default)]
+pub struct ReadRequest {
+    /// About how many rows.
+    pub limit: usize,
+    /// Places whose settlement has committed since the last read: their rows are gone.
+    pub settled: Vec<Place>,
+    /// Places that were read, are still in their table, and are to be read again: forget that they were read.
+    pub forgotten: Vec<Place>,
+    /// Sinks for which nothing is to be read from the waiting table, because they are down, paused or busy.
+    pub skip_legs: Vec<String>,
+    /// Whether to look at the waiting table, too.
+    pub due: bool,
+    /// Whether to look at the ready table.
+    pub ready: bool,
+}
+
+/// A row that was read.
+#[derive(Debug)]
+pub enum Row {
+    /// A message to deliver.
+    Message(Delivery),
+    /// A message whose `expires_at` has passed by the database's clock.
+    Expired(Delivery),
+    /// A row that is no message, as another program may have written it.
+    Unreadable {
+        /// Where it is.
+        place: Place,
+        /// What is wrong with it, without its contents.
+        why: String,
+    },
+}
+
+impl Row {
+    /// Where it is.
+    pub fn place(&self) -> &Place {
+        match self {
+            Self::Message(delivery) | Self::Expired(delivery) => &delivery.place,
+            Self::Unreadable { place, .. } => place,
+        }
+    }
+}
+
+/// What a read found.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The rows: of the ready table in the order of `seq` within a lane, of the waiting table in the order they fell due.
+    pub rows: Vec<Row>,
+    /// Whether there is more to read at once.
+    pub more: bool,
+}
+
+/// Reads the lanes of one relay. It remembers how far it has read, so there is one a relay.
+///
+/// # Duties
+/// - Every committed row of a lane it was [given](Reader::gained) is returned eventually, however late its transaction
+///   commits.
+/// - A row is returned once, until its place comes back in [`ReadRequest::forgotten`].
+/// - Rows of one key come in commit order: once a row was returned, no later read returns one of the same key whose
+///   transaction had committed before the first one's began.
+/// - No transaction stays open after [`read`](Reader::read) returns.
+#[async_trait]
+pub trait Reader: Send {
+    /// These lanes are read from now on, from their beginning.
+    fn gained(&mut self, grants: &[LaneGrant]);
+
+    /// These lanes are not read any more.
+    fn lost(&mut self, lanes: &[Lane]);
+
+    /// Reads on.
+    ///
+    /// # Errors
+    /// What the database says. The reader stays usable; nothing was returned, so nothing is lost.
+    async fn read(&mut self, request: ReadRequest) -> Result<Page>;
+}
+
+/// The places that a [`Reader`] has returned and that are still in their tables.
+///
+/// For writers of stores: [`InHand::begin`] at the start of a read, then [`InHand::take`] for every row found.
+/// A settlement that commits while a read is under way may have left its row in that read's snapshot, so its place is
+/// dropped from here only at the beginning of the next read.
+#[derive(Debug, Default)]
+pub struct InHand(HashSet<Place>);
+
+impl InHand {
+    /// Takes note of what was settled and forgotten since the last read.
+    pub fn begin(&mut self, request: &ReadRequest) {
+        for place in request.settled.iter().chain(&request.forgotten) {
+            self.0.remove(place);
+        }
+    }
+
+    /// Whether this place is new: then it is in hand from now on and is to be returned.
+    pub fn take(&mut self, place: &Place) -> bool {
+        if self.0.contains(place) {
+            return false;
+        }
+        self.0.insert(place.clone())
+    }
+
+    /// Drops a lane.
+    pub fn drop_lane(&mut self, lane: Lane) {
+        self.0.retain(|place| place.lane != lane);
+    }
+
+    /// How many places are in hand.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether nothing is.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Room;
+    use super::*;
+
+    #[test]
+    fn a_place_is_taken_once_until_it_is_settled_or_forgotten() {
+        let place = |seq| Place {
+            room: Room::Ready,
+            lane: 1,
+            seq,
+            leg: None,
+        };
+        let mut hand = InHand::default();
+        assert!(hand.take(&place(1)) && !hand.take(&place(1)));
+        hand.begin(&ReadRequest {
+            forgotten: vec![place(1)],
+            ..ReadRequest::default()
+        });
+        assert!(hand.take(&place(1)));
+        hand.drop_lane(1);
+        assert!(hand.is_empty());
+    }
+}

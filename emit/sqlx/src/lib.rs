@@ -1,0 +1,1 @@
+//! Emit Sendoff messages inside a sqlx transaction

@@ -1,0 +1,1 @@
+//! A JSON lines file as a Sendoff sink

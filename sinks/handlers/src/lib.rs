@@ -1,0 +1,1 @@
+//! In-process Rust handlers as a Sendoff sink
