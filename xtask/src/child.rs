@@ -103,10 +103,7 @@ fn cannot_start(command: &Command) -> String {
 fn wait(child: &mut Child, limit: Option<Duration>) -> Result<ExitStatus> {
     let start = Instant::now();
     loop {
-        if let Some(status) = child
-            .try_wait()
-            .context("could not wait for a child process")?
-        {
+        if let Some(status) = child.try_wait().context("could not wait for a child process")? {
             interrupt::check()?;
             return Ok(status);
         }
@@ -134,10 +131,7 @@ fn tee(stream: impl Read, mut screen: impl Write) -> Vec<String> {
     let mut lines = Vec::new();
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
-    while reader
-        .read_until(b'\n', &mut line)
-        .is_ok_and(|read| read > 0)
-    {
+    while reader.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
         // A closed screen (`| head`) must not stop the program whose output is being read.
         let _ = screen.write_all(&line).and_then(|()| screen.flush());
         lines.push(String::from_utf8_lossy(&line).trim_end().to_owned());

@@ -8,16 +8,23 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::Parser;
 
+mod bench;
 mod child;
 mod interrupt;
 mod nested;
 mod packages;
 mod servers;
+mod test;
+mod tidy;
 
 #[derive(Parser)]
-#[command(about = "Developer tasks of Sendoff")]
+#[command(about = "Developer tasks of Sendoff", bin_name = "cargo xtask")]
 enum Task {
+    Test(test::Args),
     Servers(servers::Args),
+    /// Check the conventions that the compiler cannot
+    Tidy,
+    Bench(bench::Args),
 }
 
 fn main() -> ExitCode {
@@ -30,6 +37,9 @@ fn main() -> ExitCode {
 
 fn run(task: &Task) -> Result<ExitCode> {
     match task {
+        Task::Test(args) => test::run(args),
         Task::Servers(args) => servers::run(args),
+        Task::Tidy => tidy::run(),
+        Task::Bench(args) => bench::run(args),
     }
 }

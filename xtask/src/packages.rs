@@ -54,7 +54,7 @@ pub(crate) fn install_missing() -> Result<()> {
     }
     let names: Vec<_> = missing.iter().map(|package| package.name).collect();
     let wanted = names.join(" ");
-    println!("installing from Debian packages: {wanted}");
+    eprintln!("installing from Debian packages: {wanted}");
     let mut install = as_root();
     install
         .args(["sh", "-c", include_str!("packages/install.sh"), "install"])
@@ -66,9 +66,7 @@ pub(crate) fn install_missing() -> Result<()> {
              Run as root, or allow `sudo -n`, or install them yourself: apt-get install {wanted}"
         );
     }
-    missing
-        .iter()
-        .try_for_each(|package| package.file().map(drop))
+    missing.iter().try_for_each(|package| package.file().map(drop))
 }
 
 /// A command prefix that has root's rights: empty (`env`) for root, `sudo -n` for everybody else.

@@ -1,25 +1,24 @@
 //! `cargo xtask servers`: the private servers, for the time of one command.
 
 use std::ffi::OsString;
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
-use tempfile::TempDir;
 
 use crate::{child, nested, packages};
 use pgbouncer::PgBouncer;
 use postgres::Postgres;
 pub(crate) use postgres::Tuning;
+use scratch::Scratch;
 
 mod account;
 mod instance;
 mod pgbouncer;
 mod port;
 mod postgres;
+mod scratch;
 
 /// Run a command with private servers and the SENDOFF_TEST_* variables that name them
 #[derive(clap::Args)]
@@ -45,9 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     if status.success() {
         servers.succeeded();
     }
-    let code = status
-        .code()
-        .unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
+    let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or(0));
     Ok(ExitCode::from(u8::try_from(code).unwrap_or(1)))
 }
 
@@ -68,8 +65,7 @@ impl Servers {
         let scratch = Scratch::create(keep_on_failure)?;
         let faketime = packages::FAKETIME.file()?;
         let postgres = retrying(|attempt| Postgres::start(&scratch.attempt(attempt)?, tuning))?;
-        let pgbouncer =
-            retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
+        let pgbouncer = retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
         Ok(Self {
             pgbouncer,
             postgres,
@@ -89,9 +85,19 @@ impl Servers {
         ]
     }
 
+    /// Creates an empty database on the private PostgreSQL and says where it is.
+    pub(crate) fn create_database(&self, name: &str) -> Result<String> {
+        self.postgres.create_database(name)
+    }
+
+    /// The folder that tests may write to.
+    pub(crate) fn scratch(&self) -> PathBuf {
+        self.scratch.for_tests()
+    }
+
     /// Says that the logs are of no interest any more.
     pub(crate) fn succeeded(&mut self) {
-        self.scratch.keep = false;
+        self.scratch.discard();
     }
 }
 
@@ -101,58 +107,9 @@ fn retrying<T>(mut start: impl FnMut(u32) -> Result<T>) -> Result<T> {
     loop {
         match start(attempt) {
             Err(error) if attempt < 3 && format!("{error:#}").to_lowercase().contains("in use") => {
-                attempt += 1
+                attempt += 1;
             }
             outcome => return outcome,
-        }
-    }
-}
-
-/// The folder of one run: the servers' data and logs, and a part that tests may write to under any account.
-struct Scratch {
-    folder: Option<TempDir>,
-    path: PathBuf,
-    keep: bool,
-}
-
-impl Scratch {
-    fn create(keep: bool) -> Result<Self> {
-        let folder = tempfile::Builder::new()
-            .prefix("sendoff-")
-            .permissions(Permissions::from_mode(0o755))
-            .tempdir()
-            .context("could not create a scratch folder in the system's temporary folder")?;
-        let path = folder.path().to_owned();
-        let scratch = Self {
-            folder: Some(folder),
-            path,
-            keep,
-        };
-        fs::create_dir(scratch.for_tests())?;
-        // Set after creation, because the umask takes the group's and the others' bits away.
-        fs::set_permissions(scratch.for_tests(), Permissions::from_mode(0o1777))?;
-        fs::set_permissions(&scratch.path, Permissions::from_mode(0o755))?;
-        Ok(scratch)
-    }
-
-    fn for_tests(&self) -> PathBuf {
-        self.path.join("tests")
-    }
-
-    fn attempt(&self, number: u32) -> Result<PathBuf> {
-        let folder = self.path.join(format!("attempt-{number}"));
-        fs::create_dir_all(&folder)?;
-        Ok(folder)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        if let Some(folder) = self.folder.take().filter(|_| self.keep) {
-            eprintln!(
-                "the servers' data and logs are kept in {}",
-                folder.keep().display()
-            );
         }
     }
 }

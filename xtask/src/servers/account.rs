@@ -27,12 +27,7 @@ pub(crate) fn command(program: &Path) -> Command {
 /// Gives a folder to the account that the servers run under.
 pub(crate) fn give(folder: &Path) -> Result<()> {
     if is_root() {
-        child::run_quietly(
-            Command::new("chown")
-                .arg("-R")
-                .arg(format!("{ACCOUNT}:"))
-                .arg(folder),
-        )?;
+        child::run_quietly(Command::new("chown").arg("-R").arg(format!("{ACCOUNT}:")).arg(folder))?;
     }
     Ok(())
 }

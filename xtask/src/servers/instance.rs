@@ -31,14 +31,8 @@ pub(crate) struct Instance {
 
 impl Instance {
     /// Starts `command` with its output in `log`.
-    pub(crate) fn start(
-        name: &'static str,
-        command: &mut Command,
-        stop_signal: Signal,
-        log: PathBuf,
-    ) -> Result<Self> {
-        let output =
-            File::create(&log).with_context(|| format!("could not create {}", log.display()))?;
+    pub(crate) fn start(name: &'static str, command: &mut Command, stop_signal: Signal, log: PathBuf) -> Result<Self> {
+        let output = File::create(&log).with_context(|| format!("could not create {}", log.display()))?;
         let child = command
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
@@ -61,18 +55,10 @@ impl Instance {
         while !ready() {
             interrupt::check()?;
             if let Some(status) = self.child.try_wait()? {
-                bail!(
-                    "{} ended with {status} while it started. {}",
-                    self.name,
-                    self.tail()
-                );
+                bail!("{} ended with {status} while it started. {}", self.name, self.tail());
             }
             if start.elapsed() > READY_WITHIN {
-                bail!(
-                    "{} was not ready after {READY_WITHIN:?}. {}",
-                    self.name,
-                    self.tail()
-                );
+                bail!("{} was not ready after {READY_WITHIN:?}. {}", self.name, self.tail());
             }
             thread::sleep(child::POLL);
         }
@@ -90,10 +76,7 @@ impl Drop for Instance {
         if child::ended_within(&mut self.child, STOPPED_WITHIN).is_some() {
             return;
         }
-        eprintln!(
-            "{} did not stop within {STOPPED_WITHIN:?}: killing it",
-            self.name
-        );
+        eprintln!("{} did not stop within {STOPPED_WITHIN:?}: killing it", self.name);
         if let Some(group) = Pid::from_raw(i32::try_from(self.child.id()).unwrap_or(0)) {
             let _ = kill_process_group(group, Signal::KILL);
         }
@@ -117,13 +100,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sh");
         command.args(["-c", "echo the disk is on fire; exit 3"]);
-        let mut instance = Instance::start(
-            "sh",
-            &mut command,
-            Signal::TERM,
-            folder.path().join("sh.log"),
-        )
-        .unwrap();
+        let mut instance = Instance::start("sh", &mut command, Signal::TERM, folder.path().join("sh.log")).unwrap();
         let error = instance.wait_until(|| false).unwrap_err().to_string();
         assert!(error.contains("the disk is on fire"), "{error}");
     }
@@ -133,13 +110,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new("sleep");
         command.arg("600");
-        let instance = Instance::start(
-            "sleep",
-            &mut command,
-            Signal::TERM,
-            folder.path().join("log"),
-        )
-        .unwrap();
+        let instance = Instance::start("sleep", &mut command, Signal::TERM, folder.path().join("log")).unwrap();
         let proc_folder = PathBuf::from(format!("/proc/{}", instance.child.id()));
         assert!(proc_folder.exists());
         drop(instance);

@@ -33,12 +33,7 @@ impl PgBouncer {
         let mut command = account::command(&pgbouncer);
         command.arg(&config).current_dir(&home);
         // SIGTERM, not SIGINT: the latter waits for clients that a failed test may have left inside a transaction.
-        let mut instance = Instance::start(
-            "PgBouncer",
-            &mut command,
-            Signal::TERM,
-            scratch.join("pgbouncer.log"),
-        )?;
+        let mut instance = Instance::start("PgBouncer", &mut command, Signal::TERM, scratch.join("pgbouncer.log"))?;
         instance.wait_until(|| postgres::answers(&behind.bin, &postgres::url(port)))?;
         Ok(Self {
             port,

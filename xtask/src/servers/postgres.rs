@@ -10,6 +10,8 @@ use super::instance::Instance;
 use super::{account, port};
 use crate::{child, packages};
 
+const ADDRESS: &str = "postgres://postgres@127.0.0.1";
+
 /// What the server is tuned for.
 #[derive(Clone, Copy)]
 pub(crate) enum Tuning {
@@ -86,22 +88,15 @@ impl Postgres {
             .arg("-p")
             .arg(port.to_string())
             .current_dir(&home);
-        command.arg("-k").arg(&home).args([
-            "-c",
-            "listen_addresses=127.0.0.1",
-            "-c",
-            "logging_collector=off",
-        ]);
+        command
+            .arg("-k")
+            .arg(&home)
+            .args(["-c", "listen_addresses=127.0.0.1", "-c", "logging_collector=off"]);
         for setting in tuning.settings() {
             command.args(["-c", setting]);
         }
         // SIGINT is the fast shutdown: it ends the sessions that a failed test left open.
-        let mut instance = Instance::start(
-            "PostgreSQL",
-            &mut command,
-            Signal::INT,
-            scratch.join("postgres.log"),
-        )?;
+        let mut instance = Instance::start("PostgreSQL", &mut command, Signal::INT, scratch.join("postgres.log"))?;
         instance.wait_until(|| answers(&bin, &url(port)))?;
         Ok(Self {
             port,
@@ -114,11 +109,23 @@ impl Postgres {
     pub(crate) fn url(&self) -> String {
         url(self.port)
     }
+
+    /// Creates an empty database and says where it is.
+    pub(crate) fn create_database(&self, name: &str) -> Result<String> {
+        let mut createdb = account::command(&self.bin.join("createdb"));
+        createdb
+            .arg("--maintenance-db")
+            .arg(self.url())
+            .arg(name)
+            .current_dir("/");
+        child::run_quietly(&mut createdb)?;
+        Ok(format!("{ADDRESS}:{}/{name}", self.port))
+    }
 }
 
 /// The address of a server, or of a pooler, on `port`.
 pub(super) fn url(port: u16) -> String {
-    format!("postgres://postgres@127.0.0.1:{port}/postgres")
+    format!("{ADDRESS}:{port}/postgres")
 }
 
 /// Whether a query comes back from `url`.
