@@ -57,7 +57,7 @@ pub(crate) fn install_missing() -> Result<()> {
     eprintln!("installing from Debian packages: {wanted}");
     let mut install = as_root();
     install
-        .args(["sh", "-c", include_str!("packages/install.sh"), "install"])
+        .args(["sh", "-c", include_str!("install.sh"), "install"])
         .args(&names);
     if !child::run(&mut install)?.success() {
         bail!(
