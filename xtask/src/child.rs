@@ -139,3 +139,41 @@ fn tee(stream: impl Read, mut screen: impl Write) -> Vec<String> {
     }
     lines
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str) -> Command {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        command
+    }
+
+    #[test]
+    fn program_that_does_not_end_is_stopped() {
+        let start = Instant::now();
+        let error = run_within(&mut shell("exec sleep 600"), Duration::from_millis(50)).unwrap_err();
+        assert!(format!("{error:#}").contains("did not end within"), "{error:#}");
+        assert!(start.elapsed() < GRACE);
+    }
+
+    #[test]
+    fn lines_of_both_streams_are_read() {
+        let (status, lines) = run_and_read(&mut shell("echo out; echo err >&2; exit 4")).unwrap();
+        assert_eq!(status.code(), Some(4));
+        assert_eq!(lines, ["out", "err"]);
+    }
+
+    #[test]
+    fn failed_helper_shows_what_it_wrote() {
+        let error = run_quietly(&mut shell("echo no space left >&2; exit 1")).unwrap_err();
+        assert!(error.to_string().contains("no space left"), "{error}");
+    }
+
+    #[test]
+    fn missing_program_is_named() {
+        let error = run(&mut Command::new("no-such-program")).unwrap_err().to_string();
+        assert!(error.contains("no-such-program"), "{error}");
+    }
+}

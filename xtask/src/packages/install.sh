@@ -2,6 +2,9 @@
 # Runs as root. Whatever it changes for the time of the install, it puts back on the way out.
 set -eu
 
+# Standard output belongs to the command that needs the packages.
+exec 1>&2
+
 # Two runs on one machine would save each other's temporary policy as the original.
 exec 9>/run/sendoff-install.lock
 flock 9

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow};
 
 use crate::child;
 
@@ -59,12 +59,16 @@ pub(crate) fn install_missing() -> Result<()> {
     install
         .args(["sh", "-c", include_str!("install.sh"), "install"])
         .args(&names);
-    if !child::run(&mut install)?.success() {
-        bail!(
-            "the tests need {wanted}, and installing them failed (see above).\n\
-             Tests against a missing server fail, they are never skipped.\n\
-             Run as root, or allow `sudo -n`, or install them yourself: apt-get install {wanted}"
-        );
+    let failed = match child::run(&mut install) {
+        Ok(status) if status.success() => None,
+        Ok(status) => Some(anyhow!("the installer ended with {status}")),
+        Err(error) => Some(error),
+    };
+    if let Some(error) = failed {
+        return Err(error.context(format!(
+            "could not install {wanted}, and a test against a missing server is never skipped: run as root, or allow \
+             `sudo -n`, or install it yourself (apt-get install {wanted})"
+        )));
     }
     missing.iter().try_for_each(|package| package.file().map(drop))
 }

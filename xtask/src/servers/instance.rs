@@ -52,17 +52,21 @@ impl Instance {
     /// Waits until `ready` says yes, as long as the server lives and the time allows.
     pub(crate) fn wait_until(&mut self, mut ready: impl FnMut() -> bool) -> Result<()> {
         let start = Instant::now();
-        while !ready() {
+        loop {
             interrupt::check()?;
+            let answered = ready();
+            // Looked at after the answer: when another process took the port, the answer was that process's.
             if let Some(status) = self.child.try_wait()? {
                 bail!("{} ended with {status} while it started. {}", self.name, self.tail());
+            }
+            if answered {
+                return Ok(());
             }
             if start.elapsed() > READY_WITHIN {
                 bail!("{} was not ready after {READY_WITHIN:?}. {}", self.name, self.tail());
             }
             thread::sleep(child::POLL);
         }
-        Ok(())
     }
 
     fn tail(&self) -> String {

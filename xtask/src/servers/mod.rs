@@ -113,3 +113,32 @@ fn retrying<T>(mut start: impl FnMut(u32) -> Result<T>) -> Result<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anyhow::bail;
+
+    use super::*;
+
+    #[test]
+    fn server_whose_port_was_taken_is_started_again() {
+        let started = retrying(|attempt| {
+            if attempt == 1 {
+                bail!("PostgreSQL ended. The end of its log:\nbind: Address already in use");
+            }
+            Ok(attempt)
+        });
+        assert_eq!(started.unwrap(), 2);
+    }
+
+    #[test]
+    fn server_that_cannot_start_is_not_tried_again() {
+        let mut attempts = 0;
+        let started: Result<()> = retrying(|_| {
+            attempts += 1;
+            bail!("no space left on device")
+        });
+        assert!(started.is_err());
+        assert_eq!(attempts, 1);
+    }
+}

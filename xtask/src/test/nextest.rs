@@ -17,9 +17,10 @@ pub(crate) fn install_missing() -> Result<()> {
     let tools = nested::tools()?;
     eprintln!("cargo-nextest was not found: building it once into {}", tools.display());
     let mut install = nested::cargo()?;
-    install
-        .args(["install", "cargo-nextest", "--locked", "--root"])
-        .arg(&tools);
+    install.args(["install", "cargo-nextest", "--locked"]);
+    // Without what it needs to update itself, which is much of its build.
+    install.args(["--no-default-features", "--features", "default-no-update"]);
+    install.arg("--root").arg(&tools);
     if !child::run(&mut install)?.success() {
         bail!("cargo-nextest could not be installed (see above): install it yourself, see https://nexte.st");
     }
