@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-/// Folders that hold nothing written by hand.
+/// What nobody wrote by hand; `.git` is a file in a worktree.
 const SKIPPED: &[&str] = &[".git", "target", "node_modules"];
 
 /// One text file.
@@ -100,9 +100,12 @@ fn visit(folder: &Path, prefix: &str, files: &mut Vec<File>) -> Result<()> {
     for entry in fs::read_dir(folder).with_context(|| format!("could not read {}", folder.display()))? {
         let entry = entry?;
         let name = entry.file_name().to_string_lossy().into_owned();
+        if SKIPPED.contains(&name.as_str()) {
+            continue;
+        }
         let path = format!("{prefix}{name}");
         let kind = entry.file_type()?;
-        if kind.is_dir() && !SKIPPED.contains(&name.as_str()) {
+        if kind.is_dir() {
             visit(&entry.path(), &format!("{path}/"), files)?;
         } else if kind.is_file() {
             // What is not UTF-8 is a picture or a database, and what is gone was somebody's temporary file.
