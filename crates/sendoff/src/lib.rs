@@ -30,6 +30,7 @@
 #![forbid(unsafe_code)]
 
 pub mod emit;
+pub mod envelope;
 mod error;
 pub mod message;
 mod pattern;
