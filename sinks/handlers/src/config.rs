@@ -1,0 +1,102 @@
+//! Which handlers there are, and how they are run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::{Delivery, Error, ErrorKind, Pattern, Result};
+use serde::de::DeserializeOwned;
+use tokio::sync::Semaphore;
+
+use crate::handler::{Handler, Raw, Typed};
+use crate::{Context, HandlerError, Handlers};
+
+/// Sets up [`Handlers`].
+#[must_use]
+pub struct HandlersBuilder {
+    registered: Vec<(String, Arc<dyn Handler>)>,
+    concurrency: usize,
+    timeout: Duration,
+}
+
+impl Default for HandlersBuilder {
+    fn default() -> Self {
+        Self {
+            registered: Vec::new(),
+            concurrency: 64,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
+
+impl HandlersBuilder {
+    /// Messages whose topic fits `pattern`, as [`Pattern`] writes it, and that no handler before takes, go to `handler`
+    /// with their payload decoded from JSON.
+    pub fn on<T, F, Fut>(self, pattern: &str, handler: F) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        F: Fn(T, Context) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
+    {
+        self.register(pattern, Arc::new(Typed::new(handler)))
+    }
+
+    /// The same for a handler that takes the message as it is, whatever its payload.
+    pub fn on_raw<F, Fut>(self, pattern: &str, handler: F) -> Self
+    where
+        F: Fn(Arc<Delivery>) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
+    {
+        self.register(pattern, Arc::new(Raw(handler)))
+    }
+
+    fn register(mut self, pattern: &str, handler: Arc<dyn Handler>) -> Self {
+        self.registered.push((pattern.to_owned(), handler));
+        self
+    }
+
+    /// How many messages are handled at the same time; 64 unless set.
+    pub fn concurrency(mut self, limit: usize) -> Self {
+        self.concurrency = limit;
+        self
+    }
+
+    /// How long a handler may take for a message before it is stopped; 30 seconds unless set. A handler is stopped where
+    /// it awaits: one that blocks its thread is not.
+    pub fn timeout(mut self, limit: Duration) -> Self {
+        self.timeout = limit;
+        self
+    }
+
+    /// The sink.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a bad pattern, a pattern that is registered twice, no handler at all, or a limit that
+    /// lets nothing through.
+    pub fn build(self) -> Result<Handlers> {
+        let invalid = |what: String, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+        if self.registered.is_empty() {
+            return invalid("no handler is registered".into(), "register one with on or on_raw");
+        }
+        if self.concurrency == 0 || self.concurrency > Semaphore::MAX_PERMITS {
+            return invalid(
+                format!("the concurrency of the handlers cannot be {}", self.concurrency),
+                "use 1 or more, for example 64",
+            );
+        }
+        if self.timeout.is_zero() {
+            return invalid("the timeout of the handlers is 0".into(), "use for example 30 seconds");
+        }
+        let mut registered: Vec<(Pattern, Arc<dyn Handler>)> = Vec::with_capacity(self.registered.len());
+        for (text, handler) in self.registered {
+            let pattern: Pattern = text.parse()?;
+            if registered.iter().any(|(earlier, _)| *earlier == pattern) {
+                return invalid(
+                    format!("two handlers are registered for {text:?}, and the second would never be called"),
+                    "take one out, or make its pattern more specific and register it first",
+                );
+            }
+            registered.push((pattern, handler));
+        }
+        Ok(Handlers::new(registered, self.concurrency, self.timeout))
+    }
+}
