@@ -1,1 +1,66 @@
-//! Emit Sendoff messages inside a sqlx transaction
+//! Emit Sendoff messages inside a sqlx transaction.
+//!
+//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut sqlx::Transaction`, of
+//! PostgreSQL (feature `postgres`) and of SQLite (feature `sqlite`).
+//!
+//! ```no_run
+//! use sendoff::{Message, Outbox};
+//! use sendoff_sqlx as _;
+//!
+//! # async fn place_order(pool: sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
+//! let outbox = Outbox::new();
+//!
+//! let mut tx = pool.begin().await?;
+//! sqlx::query("INSERT INTO orders (id) VALUES (42)").execute(&mut *tx).await?;
+//! outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//! tx.commit().await?;
+//! outbox.wake();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! On SQLite begin with `pool.begin_with("BEGIN IMMEDIATE")`: a transaction that takes the write lock only when it
+//! emits may find the database busy then, and has to start over.
+//!
+//! # Only a transaction will do
+//!
+//! A message that is not in the same transaction as the application's own rows can be lost, or sent for rows that never
+//! came to be. So pools and plain connections are not accepted:
+//!
+//! ```compile_fail,E0277
+//! # use sendoff_sqlx as _;
+//! # async fn with_a_pool(outbox: sendoff::Outbox, pool: sqlx::PgPool, message: sendoff::Message) {
+//! outbox.emit(&pool, message).await;
+//! # }
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use sendoff_sqlx as _;
+//! # async fn with_a_connection(outbox: sendoff::Outbox, mut connection: sqlx::PgConnection, message: sendoff::Message) {
+//! outbox.emit(&mut connection, message).await;
+//! # }
+//! ```
+//!
+//! ```compile_fail,E0277
+//! # use sendoff_sqlx as _;
+//! # async fn with_sqlite(outbox: sendoff::Outbox, mut connection: sqlx::SqliteConnection, message: sendoff::Message) {
+//! outbox.emit(&mut connection, message).await;
+//! # }
+//! ```
+//!
+//! # Poolers
+//!
+//! Behind a pooler that hands out a connection per transaction, statements with a name fail. On a connection that holds
+//! none of the application's own prepared statements the message is therefore written with a nameless one, which costs
+//! a second round trip; otherwise the statement is cached like the application's own.
+#![forbid(unsafe_code)]
+
+#[cfg(feature = "postgres")]
+mod postgres;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+
+#[cfg(feature = "postgres")]
+pub use postgres::SqlxPostgres;
+#[cfg(feature = "sqlite")]
+pub use sqlite::SqlxSqlite;
