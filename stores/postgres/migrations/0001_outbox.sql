@@ -271,22 +271,22 @@ CREATE FUNCTION outbox_emit(
     priority smallint DEFAULT 0,
     max_attempts smallint DEFAULT NULL
 ) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- Parameters have the names of columns; a name without a qualifier means the parameter.
+#variable_conflict use_variable
 DECLARE
-    v_id uuid := coalesce(outbox_emit.id, outbox_uuid_v7());
+    v_id uuid := coalesce(id, outbox_uuid_v7());
     v_holder uuid := v_id;
 BEGIN
-    IF outbox_emit.idempotency_key IS NOT NULL THEN
-        v_holder := outbox_dedup_take(outbox_emit.topic, outbox_emit.idempotency_key, v_id);
+    IF idempotency_key IS NOT NULL THEN
+        v_holder := outbox_dedup_take(topic, idempotency_key, v_id);
     END IF;
     IF v_holder = v_id THEN
         INSERT INTO outbox_message (
             id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
             idempotency_key, available_at, expires_at, priority, max_attempts)
         VALUES (
-            v_id, outbox_emit.topic, outbox_emit.payload, outbox_emit.content_type, outbox_emit.headers,
-            outbox_emit.key, outbox_emit.aggregate_type, outbox_emit.aggregate_id, outbox_emit.schema_version,
-            outbox_emit.idempotency_key, outbox_emit.available_at, outbox_emit.expires_at, outbox_emit.priority,
-            outbox_emit.max_attempts);
+            v_id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
+            idempotency_key, available_at, expires_at, priority, max_attempts);
     END IF;
     RETURN v_holder;
 END
