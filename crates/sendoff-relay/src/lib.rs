@@ -1,1 +1,34 @@
-//! The relay of Sendoff: claims messages by lanes, publishes them, settles, retries, dead-letters
+//! The relay: claim by lanes → route → publish → settle → retry or dead-letter.
+//!
+//! It knows no SQL and no broker: it works on a [`RelayStore`](sendoff::store::RelayStore) and on
+//! [`Sink`](sendoff::Sink)s. All waiting is by tokio's clock, which tests can pause, and all chance comes from one seed,
+//! so a relay runs in a simulator as it is.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `relay` | puts the parts together and runs them |
+//! | `lease` | holds lanes: heartbeat, fair share, hand-over |
+//! | `desk` | decides: what is in hand, in which order it may go, what becomes of it |
+//! | `publish` | calls sinks, and survives them |
+//! | `settle` | writes the decisions back, fenced |
+#![forbid(unsafe_code)]
+
+mod breaker;
+mod desk;
+mod hooks;
+mod lease;
+mod plan;
+mod publish;
+mod relay;
+mod report;
+mod retry;
+mod settings;
+mod settle;
+mod topic;
+
+pub use hooks::Hooks;
+pub use relay::{Relay, RelayBuilder};
+pub use report::{OnceReport, RunReport};
+pub use retry::RetryPolicy;
+pub use settings::{Settings, SinkSettings};
+pub use topic::{HeadPolicy, TopicPolicy};

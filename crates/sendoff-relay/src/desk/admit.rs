@@ -1,0 +1,194 @@
+//! Rows come in: they are routed, and queue at their sinks.
+
+use super::*;
+use sendoff::store::{DeadReason, RetryState, Room};
+use std::time::Duration;
+
+/// How long a message waits for a sink that is not in the config.
+const UNKNOWN_SINK_DELAY: Duration = Duration::from_secs(60);
+
+impl Desk {
+    /// Takes in what was read.
+    pub(crate) fn take(&mut self, rows: Vec<Row>, now: Instant) {
+        for row in rows {
+            let Some(lane) = self.lanes.get(&row.place().lane) else {
+                continue;
+            };
+            if lane.leaving {
+                continue;
+            }
+            if lane.crashes >= self.crash_limit {
+                self.careful.push_back(row);
+            } else {
+                self.admit(row, now);
+            }
+        }
+    }
+
+    pub(super) fn admit(&mut self, row: Row, now: Instant) {
+        let Some(lane) = self.lanes.get_mut(&row.place().lane) else {
+            return;
+        };
+        lane.in_hand += 1;
+        let epoch = lane.epoch;
+        let guilty = lane.suspect.as_ref().is_some_and(|suspect| {
+            let place = row.place();
+            suspect.crashes >= self.crash_limit && suspect.seq == place.seq && suspect.leg == place.leg
+        });
+        match row {
+            Row::Message(delivery) | Row::Expired(delivery) if guilty => {
+                let error = "relays crashed while they worked on it alone";
+                self.admit_dead(delivery, epoch, DeadReason::Crashed, error.to_owned());
+            }
+            Row::Message(delivery) => self.admit_message(delivery, epoch, now),
+            Row::Expired(delivery) => {
+                let error = "its expires_at passed before it could be delivered";
+                self.admit_dead(delivery, epoch, DeadReason::Expired, error.to_owned());
+            }
+            Row::Unreadable { place, why } => {
+                tracing::error!(
+                    event = "row_unreadable",
+                    lane = place.lane,
+                    seq = place.seq,
+                    why,
+                    "a row is no message"
+                );
+                let blank = blank_delivery(place);
+                self.admit_dead(blank, epoch, DeadReason::Unreadable, why);
+            }
+        }
+    }
+
+    fn admit_message(&mut self, delivery: Delivery, epoch: i64, now: Instant) {
+        let topic = self.plan.topic(&delivery.topic);
+        let mut legs: SmallVec<[Leg; 1]> = SmallVec::new();
+        let leg = |name: Arc<str>, sink| Leg {
+            name,
+            sink,
+            with_sink: false,
+            verdict: None,
+        };
+        match &delivery.place.leg {
+            Some(name) => legs.push(leg(name.clone(), self.plan.sink_named(name))),
+            None => legs.extend(
+                topic
+                    .sinks
+                    .iter()
+                    .map(|sink| leg(self.plan.sinks[*sink].name.clone(), Some(*sink))),
+            ),
+        }
+        if legs.is_empty() {
+            let error = format!("no route matches the topic {:?}", delivery.topic);
+            return self.admit_dead(delivery, epoch, DeadReason::Unroutable, error);
+        }
+        let id = self.insert(delivery, epoch, legs);
+        for leg in 0..self.items[&id].legs.len() {
+            self.queue_leg(Ticket { item: id, leg }, now);
+        }
+    }
+
+    fn insert(&mut self, delivery: Delivery, epoch: i64, legs: SmallVec<[Leg; 1]>) -> u64 {
+        let id = self.next_item;
+        self.next_item += 1;
+        let bytes = delivery.payload.len() + 256;
+        self.bytes += bytes;
+        let key = delivery.key.as_deref().map(Arc::from);
+        let undecided = legs.len();
+        self.items.insert(
+            id,
+            Item {
+                delivery: Arc::new(delivery),
+                key,
+                epoch,
+                bytes,
+                legs,
+                undecided,
+            },
+        );
+        id
+    }
+
+    /// A message that no sink gets to see.
+    fn admit_dead(&mut self, delivery: Delivery, epoch: i64, reason: DeadReason, error: String) {
+        let name = delivery.place.leg.clone().unwrap_or_else(|| Arc::from(""));
+        let legs = smallvec::smallvec![Leg {
+            name,
+            sink: None,
+            with_sink: false,
+            verdict: None
+        }];
+        let id = self.insert(delivery, epoch, legs);
+        let verdict = Verdict::Dead {
+            reason,
+            error,
+            charged: false,
+            blocks: false,
+        };
+        self.decide(Ticket { item: id, leg: 0 }, verdict);
+    }
+
+    /// Lets a leg queue at its sink, or behind the messages of its key, or sends it to wait.
+    fn queue_leg(&mut self, ticket: Ticket, now: Instant) {
+        let item = &self.items[&ticket.item];
+        let leg = &item.legs[ticket.leg];
+        let Some(sink) = leg.sink else {
+            let error = format!("the sink {:?} is not configured", &*leg.name);
+            let (state, delay) = (RetryState::Down, UNKNOWN_SINK_DELAY);
+            return self.decide(
+                ticket,
+                Verdict::Retry {
+                    state,
+                    delay,
+                    charged: false,
+                    error,
+                },
+            );
+        };
+        // A row of the waiting table that names this leg is the very one that its key waits for.
+        let is_head = item.delivery.place.room == Room::Waiting && item.delivery.place.leg.is_some();
+        if let Some(key) = item.key.clone() {
+            let name = leg.name.clone();
+            let parks = self.plan.topic(&item.delivery.topic).policy.head == crate::HeadPolicy::Park;
+            if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
+                let blocked = lane.blocked.contains_key(&(key.clone(), name.clone()));
+                if blocked && !is_head {
+                    return self.decide(ticket, Verdict::Hold);
+                }
+                if is_head && !parks {
+                    lane.blocked.entry((key.clone(), name)).or_insert(0);
+                }
+            }
+            let chain = self.sinks[sink].chains.entry(key).or_default();
+            chain.push_back(ticket);
+            if chain.len() > 1 {
+                return;
+            }
+        }
+        if let Some((delay, why)) = self.sinks[sink].shut(now) {
+            return self.wait_for_sink(ticket, delay, why.to_owned());
+        }
+        self.sinks[sink].queue.push_back(ticket);
+    }
+}
+
+/// Stands for a row that could not be read; only its place is ever used.
+fn blank_delivery(place: Place) -> Delivery {
+    Delivery {
+        id: sendoff::Uuid::nil(),
+        topic: String::new(),
+        payload: Default::default(),
+        content_type: None,
+        headers: Default::default(),
+        key: None,
+        aggregate_type: None,
+        aggregate_id: None,
+        schema_version: None,
+        idempotency_key: None,
+        priority: 0,
+        created_at: std::time::UNIX_EPOCH,
+        expires_at: None,
+        attempts: 0,
+        max_attempts: None,
+        place,
+    }
+}

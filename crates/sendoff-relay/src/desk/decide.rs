@@ -1,0 +1,269 @@
+//! Outcomes become verdicts, and verdicts move the followers of a key.
+
+use std::time::Duration;
+
+use super::*;
+use crate::HeadPolicy;
+use sendoff::store::{DeadReason, LegSettlement, RetryState};
+use sendoff::{Outcome, Reason};
+
+impl Desk {
+    /// A sink has answered.
+    pub(crate) fn outcome(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
+        let Some(item) = self.items.get_mut(&ticket.item) else {
+            return;
+        };
+        let leg = &mut item.legs[ticket.leg];
+        leg.with_sink = false;
+        let Some(sink) = leg.sink else { return };
+        let down = matches!(outcome, Outcome::SinkDown(_));
+        if !down && self.sinks[sink].breaker.up() {
+            tracing::info!(
+                event = "sink_up",
+                sink = &*self.plan.sinks[sink].name,
+                "the sink answers again"
+            );
+        }
+        match outcome {
+            Outcome::Delivered => {
+                let (item, hooks) = (&self.items[&ticket.item], self.hooks.clone());
+                hooks.each("sent", |hook| hook.sent(&item.delivery, &item.legs[ticket.leg].name));
+                self.decide(ticket, Verdict::Delivered);
+            }
+            Outcome::Temporary(reason) | Outcome::Unknown(reason) => self.failed(ticket, &reason),
+            Outcome::Permanent(reason) => self.dead(ticket, DeadReason::Permanent, reason.text().to_owned()),
+            Outcome::SinkDown(reason) => {
+                if self.sinks[sink].breaker.down(now, reason.asked_delay(), &mut self.rng) {
+                    let name = &*self.plan.sinks[sink].name;
+                    tracing::warn!(
+                        event = "sink_down",
+                        sink = name,
+                        error = reason.text(),
+                        "the sink is down"
+                    );
+                }
+                let until = self.sinks[sink].breaker.shut_until(now);
+                let delay = until.map_or(Duration::ZERO, |until| until - now);
+                self.wait_for_sink(ticket, delay, reason.text().to_owned());
+                self.empty_queue(sink, delay);
+            }
+        }
+    }
+
+    /// What queues at a sink that went down waits in its table, not in hand, where it would be in others' way.
+    fn empty_queue(&mut self, sink: SinkIndex, delay: Duration) {
+        for ticket in std::mem::take(&mut self.sinks[sink].queue) {
+            self.wait_for_sink(ticket, delay, "the sink is down".to_owned());
+        }
+    }
+
+    /// The message was not sent after all, for no fault of its own: it is forgotten here and read again.
+    pub(crate) fn not_sent(&mut self, ticket: Ticket) -> Option<Place> {
+        let item = self.items.get_mut(&ticket.item)?;
+        item.legs[ticket.leg].with_sink = false;
+        let idle = item.legs.iter().all(|leg| !leg.with_sink && leg.verdict.is_none());
+        if idle {
+            let place = item.delivery.place.clone();
+            self.drop_item(ticket.item);
+            return Some(place);
+        }
+        // Another leg has a verdict: this one has to be written down as well.
+        self.wait_for_sink(
+            ticket,
+            Duration::ZERO,
+            "the relay lost its lease before it was sent".to_owned(),
+        );
+        None
+    }
+
+    fn failed(&mut self, ticket: Ticket, reason: &Reason) {
+        let item = &self.items[&ticket.item];
+        let policy = self.plan.topic(&item.delivery.topic).policy;
+        let attempts = item.delivery.attempts + 1;
+        let limit = item.delivery.max_attempts.unwrap_or(policy.retry.attempts);
+        if attempts >= limit {
+            return self.dead(ticket, DeadReason::Exhausted, reason.text().to_owned());
+        }
+        let backoff = policy.retry.delay(item.delivery.attempts, &mut self.rng);
+        let delay = reason.asked_delay().map_or(backoff, |asked| asked.max(backoff));
+        let parks = item.key.is_some() && policy.head == HeadPolicy::Park;
+        let state = if parks { RetryState::Parked } else { RetryState::Retry };
+        let (leg, error) = (&item.legs[ticket.leg].name, reason.text().to_owned());
+        tracing::warn!(
+            event = "message_failed", id = %item.delivery.id, topic = item.delivery.topic, sink = &**leg, attempts,
+            retry_in_ms = delay.as_millis() as u64, error, "an attempt failed"
+        );
+        let hooks = self.hooks.clone();
+        hooks.each("failed", |hook| {
+            hook.failed(&item.delivery, leg, attempts, &error, delay);
+        });
+        self.decide(
+            ticket,
+            Verdict::Retry {
+                state,
+                delay,
+                charged: true,
+                error,
+            },
+        );
+    }
+
+    fn dead(&mut self, ticket: Ticket, reason: DeadReason, error: String) {
+        let item = &self.items[&ticket.item];
+        let policy = self.plan.topic(&item.delivery.topic).policy;
+        let blocks = item.key.is_some() && policy.head == HeadPolicy::Block;
+        self.decide(
+            ticket,
+            Verdict::Dead {
+                reason,
+                error,
+                charged: true,
+                blocks,
+            },
+        );
+    }
+
+    pub(super) fn wait_for_sink(&mut self, ticket: Ticket, delay: Duration, error: String) {
+        self.decide(
+            ticket,
+            Verdict::Retry {
+                state: RetryState::Down,
+                delay,
+                charged: false,
+                error,
+            },
+        );
+    }
+
+    /// Writes down what becomes of a leg, and of the messages behind it.
+    pub(super) fn decide(&mut self, ticket: Ticket, verdict: Verdict) {
+        let Some(item) = self.items.get_mut(&ticket.item) else {
+            return;
+        };
+        let leg = &mut item.legs[ticket.leg];
+        if leg.verdict.is_some() {
+            return;
+        }
+        if let Verdict::Dead { reason, error, .. } = &verdict {
+            tracing::error!(
+                event = "message_dead", id = %item.delivery.id, topic = item.delivery.topic, sink = &*leg.name,
+                reason = reason.as_str(), error, "a message goes to the dead letters"
+            );
+            let (delivery, name) = (item.delivery.clone(), leg.name.clone());
+            self.hooks.each("dead_lettered", |hook| {
+                hook.dead_lettered(&delivery, &name, *reason, error);
+            });
+        }
+        let effect = effect_on_followers(&verdict);
+        leg.verdict = Some(verdict);
+        let (lane, key, sink, name) = (item.delivery.place.lane, item.key.clone(), leg.sink, leg.name.clone());
+        item.undecided -= 1;
+        if item.undecided == 0 {
+            self.settle_item(ticket.item);
+        }
+        let Some(key) = key else { return };
+        match effect {
+            Followers::Go => {
+                if let Some(sink) = sink {
+                    self.advance(sink, &key, ticket);
+                }
+            }
+            Followers::GoOnceSettled => {}
+            Followers::Wait => {
+                self.block(lane, &key, &name);
+                if let Some(sink) = sink {
+                    self.hold_followers(sink, &key, ticket);
+                }
+            }
+        }
+    }
+
+    /// The next message of a key may go to the sink.
+    pub(super) fn advance(&mut self, sink: SinkIndex, key: &Arc<str>, done: Ticket) {
+        let desk = &mut self.sinks[sink];
+        let Some(chain) = desk.chains.get_mut(key) else { return };
+        if chain.front() != Some(&done) {
+            chain.retain(|ticket| *ticket != done);
+            return;
+        }
+        chain.pop_front();
+        match chain.front() {
+            Some(next) => desk.queue.push_back(*next),
+            None => {
+                desk.chains.remove(key);
+            }
+        }
+    }
+
+    /// One more row of this key is on its way to the waiting table (or blocks from the dead letters).
+    fn block(&mut self, lane: Lane, key: &Arc<str>, leg: &Arc<str>) {
+        if let Some(lane) = self.lanes.get_mut(&lane) {
+            *lane.blocked.entry((key.clone(), leg.clone())).or_insert(0) += 1;
+        }
+    }
+
+    /// Sends all that queue behind `head` to wait as well.
+    fn hold_followers(&mut self, sink: SinkIndex, key: &Arc<str>, head: Ticket) {
+        let Some(chain) = self.sinks[sink].chains.get_mut(key) else {
+            return;
+        };
+        // One that was held itself was never in the chain, or stands behind the head that holds it.
+        if chain.front() != Some(&head) {
+            chain.retain(|ticket| *ticket != head);
+            return;
+        }
+        let followers: Vec<Ticket> = chain.drain(..).skip(1).collect();
+        self.sinks[sink].chains.remove(key);
+        for follower in followers {
+            self.decide(follower, Verdict::Hold);
+        }
+    }
+
+    /// All legs of an item are decided: it is ready to be written.
+    fn settle_item(&mut self, id: u64) {
+        let item = &self.items[&id];
+        let legs = item.legs.iter().filter_map(|leg| match &leg.verdict {
+            None | Some(Verdict::Delivered) => None,
+            Some(verdict) => Some(LegSettlement {
+                leg: leg.name.clone(),
+                verdict: verdict.clone(),
+            }),
+        });
+        let settlement = Settlement {
+            place: item.delivery.place.clone(),
+            epoch: item.epoch,
+            legs: legs.collect(),
+            key: item.key.clone(),
+        };
+        self.settling.insert(settlement.place.clone(), id);
+        self.to_settle.push(settlement);
+    }
+}
+
+/// What a verdict means for the messages behind it.
+pub(super) enum Followers {
+    /// They may go.
+    Go,
+    /// They may go once the verdict is written. A crash before that would bring the message back, and it could arrive
+    /// behind them.
+    GoOnceSettled,
+    /// They have to wait as well.
+    Wait,
+}
+
+pub(super) fn effect_on_followers(verdict: &Verdict) -> Followers {
+    match verdict {
+        Verdict::Delivered => Followers::Go,
+        Verdict::Dead { blocks: false, .. }
+        | Verdict::Retry {
+            state: RetryState::Parked,
+            ..
+        } => Followers::GoOnceSettled,
+        Verdict::Dead { blocks: true, .. }
+        | Verdict::Retry {
+            state: RetryState::Retry | RetryState::Down,
+            ..
+        }
+        | Verdict::Hold => Followers::Wait,
+    }
+}

@@ -1,0 +1,178 @@
+//! Lanes that come and go.
+
+use super::*;
+
+impl Desk {
+    /// These lanes are the relay's now, with the keys that are blocked in them.
+    pub(crate) fn gain(&mut self, grants: &[LaneGrant], blocked: Vec<BlockedKey>) {
+        for grant in grants {
+            let lane = HeldLane {
+                epoch: grant.epoch,
+                crashes: grant.crashes,
+                suspect: grant.suspect.clone(),
+                leaving: false,
+                in_hand: 0,
+                blocked: FxHashMap::default(),
+            };
+            self.lanes.insert(grant.lane, lane);
+        }
+        for key in blocked {
+            if let Some(lane) = self.lanes.get_mut(&key.lane) {
+                lane.blocked.insert((key.key, key.leg), 0);
+            }
+        }
+    }
+
+    pub(crate) fn lane_count(&self) -> usize {
+        self.lanes.len()
+    }
+
+    /// Lanes that are held and not about to be given back.
+    pub(crate) fn staying(&self) -> Vec<Lane> {
+        let mut lanes: Vec<Lane> = self
+            .lanes
+            .iter()
+            .filter(|(_, lane)| !lane.leaving)
+            .map(|(lane, _)| *lane)
+            .collect();
+        lanes.sort_unstable();
+        lanes
+    }
+
+    /// Starts to give lanes back: what is not with a sink is put down at once.
+    pub(crate) fn leave(&mut self, lanes: &[Lane]) {
+        for lane in lanes {
+            if let Some(held) = self.lanes.get_mut(lane) {
+                held.leaving = true;
+            }
+        }
+        self.put_down(|lane| lanes.contains(&lane));
+    }
+
+    /// Lanes that are being given back and have nothing in hand any more.
+    pub(crate) fn ready_to_leave(&self) -> Vec<Lane> {
+        self.lanes
+            .iter()
+            .filter(|(_, lane)| lane.leaving && lane.in_hand == 0)
+            .map(|(lane, _)| *lane)
+            .collect()
+    }
+
+    /// These lanes are somebody else's now: everything of theirs is dropped, nothing is written.
+    pub(crate) fn lose(&mut self, lanes: &[Lane]) {
+        for lane in lanes {
+            self.lanes.remove(lane);
+        }
+        let items: Vec<u64> = self
+            .items
+            .iter()
+            .filter(|(_, item)| lanes.contains(&item.delivery.place.lane))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in items {
+            self.drop_item(id);
+        }
+        self.careful.retain(|row| !lanes.contains(&row.place().lane));
+        if self.careful_item.as_ref().is_some_and(|(lane, _)| lanes.contains(lane)) {
+            self.careful_item = None;
+        }
+        self.to_settle
+            .retain(|settlement| !lanes.contains(&settlement.place.lane));
+        self.settling.retain(|place, _| !lanes.contains(&place.lane));
+    }
+
+    /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads
+    /// these lanes next finds them.
+    fn put_down(&mut self, of: impl Fn(Lane) -> bool) {
+        let idle = |item: &Item| item.legs.iter().all(|leg| !leg.with_sink && leg.verdict.is_none());
+        let items: Vec<u64> = self
+            .items
+            .iter()
+            .filter(|(_, item)| of(item.delivery.place.lane) && idle(item))
+            .map(|(id, _)| *id)
+            .collect();
+        for id in items {
+            self.drop_item(id);
+        }
+        self.careful.retain(|row| !of(row.place().lane));
+    }
+
+    /// Puts down all that is not with a sink, because the relay stops.
+    pub(crate) fn put_down_all(&mut self) {
+        for held in self.lanes.values_mut() {
+            held.leaving = true;
+        }
+        self.put_down(|_| true);
+    }
+
+    /// Takes an item out of every list. Its chains go on without it.
+    pub(super) fn drop_item(&mut self, id: u64) {
+        let Some(item) = self.items.remove(&id) else { return };
+        self.bytes -= item.bytes;
+        if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
+            lane.in_hand -= 1;
+        }
+        if self
+            .careful_item
+            .as_ref()
+            .is_some_and(|(_, place)| *place == item.delivery.place)
+        {
+            self.careful_item = None;
+        }
+        let Some(key) = &item.key else { return };
+        for leg in &item.legs {
+            let Some(sink) = leg.sink else { continue };
+            if let Some(chain) = self.sinks[sink].chains.get_mut(key) {
+                chain.retain(|ticket| ticket.item != id);
+                if chain.is_empty() {
+                    self.sinks[sink].chains.remove(key);
+                }
+            }
+        }
+    }
+
+    /// The next row of a careful lane, when none is being worked on: it is to be noted as suspect before
+    /// [`Desk::admit_careful`] is called.
+    pub(crate) fn next_careful(&mut self) -> Option<(Lane, Place)> {
+        if self.careful_item.is_some() {
+            return None;
+        }
+        let place = self.careful.front()?.place().clone();
+        self.careful_item = Some((place.lane, place));
+        self.careful_item.clone()
+    }
+
+    /// The suspect is noted: now it may go.
+    pub(crate) fn admit_careful(&mut self, now: Instant) {
+        let Some((_, place)) = &self.careful_item else { return };
+        match self.careful.pop_front() {
+            Some(row) if row.place() == place => self.admit(row, now),
+            // The lane was lost meanwhile, and with it the row.
+            Some(row) => {
+                self.careful.push_front(row);
+                self.careful_item = None;
+            }
+            None => self.careful_item = None,
+        }
+    }
+
+    /// The suspect could not be noted: it is tried again later.
+    pub(crate) fn careful_failed(&mut self) {
+        self.careful_item = None;
+    }
+
+    /// Lanes with crashes that have nothing more in hand to be careful about: they are careful no longer.
+    pub(crate) fn absolve(&mut self) -> Vec<Lane> {
+        let careful: Vec<Lane> = self.careful.iter().map(|row| row.place().lane).collect();
+        let busy = self.careful_item.as_ref().map(|(lane, _)| *lane);
+        let mut absolved = Vec::new();
+        for (lane, held) in &mut self.lanes {
+            if held.crashes > 0 && held.in_hand == 0 && busy != Some(*lane) && !careful.contains(lane) {
+                held.crashes = 0;
+                held.suspect = None;
+                absolved.push(*lane);
+            }
+        }
+        absolved
+    }
+}

@@ -1,0 +1,242 @@
+//! The desk: what is in hand, in which order it may go, and what becomes of it.
+//!
+//! Pure decisions, no I/O and no waiting. The relay feeds it rows, outcomes and reports of settling; it gives out
+//! batches to publish and settlements to write.
+//!
+//! # Order
+//! Of one key, one message at a time is with a sink; its followers in hand queue behind it. When it fails and has to be
+//! tried again, its key is *blocked* for that sink: followers go to the waiting table as *held* rows, and so does every
+//! follower read later, until settling reports the key freed. A freed key stays blocked while a held row of it is still
+//! on its way to the table: that row would be overtaken.
+
+mod admit;
+mod decide;
+mod lanes;
+mod settled;
+#[cfg(test)]
+mod tests;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use sendoff::Delivery;
+use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Row, Settlement, Verdict};
+use smallvec::SmallVec;
+use tokio::time::Instant;
+
+use crate::breaker::Breaker;
+use crate::hooks::HookList;
+use crate::plan::{Plan, SinkIndex};
+use crate::report::RunReport;
+
+/// One leg of one message in hand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(crate) struct Ticket {
+    pub(crate) item: u64,
+    leg: usize,
+}
+
+/// Messages to hand to a sink at once.
+pub(crate) struct Batch {
+    pub(crate) tickets: Vec<Ticket>,
+    pub(crate) deliveries: Vec<Arc<Delivery>>,
+}
+
+struct Item {
+    delivery: Arc<Delivery>,
+    key: Option<Arc<str>>,
+    epoch: i64,
+    bytes: usize,
+    legs: SmallVec<[Leg; 1]>,
+    undecided: usize,
+}
+
+struct Leg {
+    name: Arc<str>,
+    sink: Option<SinkIndex>,
+    with_sink: bool,
+    verdict: Option<Verdict>,
+}
+
+/// A lane that the relay holds.
+struct HeldLane {
+    epoch: i64,
+    crashes: u32,
+    suspect: Option<sendoff::store::Suspect>,
+    /// Being given back: nothing more of it is taken in.
+    leaving: bool,
+    in_hand: usize,
+    /// Keys whose followers have to wait, with the number of their rows that are on the way to the waiting table.
+    blocked: FxHashMap<(Arc<str>, Arc<str>), usize>,
+}
+
+struct SinkDesk {
+    queue: VecDeque<Ticket>,
+    breaker: Breaker,
+    /// Messages of one key in hand, the first of them with the sink or about to be.
+    chains: FxHashMap<Arc<str>, VecDeque<Ticket>>,
+    paused: bool,
+}
+
+/// How long messages for a paused sink wait before they are looked at again.
+const PAUSED_DELAY: Duration = Duration::from_secs(5);
+
+impl SinkDesk {
+    /// For how long, and why, nothing may go to this sink.
+    fn shut(&self, now: Instant) -> Option<(Duration, &'static str)> {
+        if self.paused {
+            return Some((PAUSED_DELAY, "the sink is paused"));
+        }
+        self.breaker
+            .shut_until(now)
+            .map(|until| (until - now, "the sink is down"))
+    }
+}
+
+pub(crate) struct Desk {
+    plan: Plan,
+    hooks: HookList,
+    rng: fastrand::Rng,
+    crash_limit: u32,
+    lanes: FxHashMap<Lane, HeldLane>,
+    items: FxHashMap<u64, Item>,
+    next_item: u64,
+    bytes: usize,
+    sinks: Vec<SinkDesk>,
+    /// Rows of lanes that are worked through one message at a time.
+    careful: VecDeque<Row>,
+    careful_item: Option<(Lane, Place)>,
+    to_settle: Vec<Settlement>,
+    /// Of every row on its way to be settled: the item.
+    settling: FxHashMap<Place, u64>,
+    /// Rows that are gone since the last read.
+    gone: Vec<Place>,
+    pub(crate) report: RunReport,
+}
+
+impl Desk {
+    pub(crate) fn new(plan: Plan, hooks: HookList, rng: fastrand::Rng, crash_limit: u32) -> Self {
+        let desk = || SinkDesk {
+            queue: VecDeque::new(),
+            breaker: Breaker::default(),
+            chains: FxHashMap::default(),
+            paused: false,
+        };
+        Self {
+            sinks: plan.sinks.iter().map(|_| desk()).collect(),
+            plan,
+            hooks,
+            rng,
+            crash_limit: crash_limit.max(1),
+            lanes: FxHashMap::default(),
+            items: FxHashMap::default(),
+            next_item: 0,
+            bytes: 0,
+            careful: VecDeque::new(),
+            careful_item: None,
+            to_settle: Vec::new(),
+            settling: FxHashMap::default(),
+            gone: Vec::new(),
+            report: RunReport::default(),
+        }
+    }
+
+    /// How many messages are in hand.
+    pub(crate) fn in_hand(&self) -> usize {
+        self.items.len() + self.careful.len()
+    }
+
+    /// How many bytes of payload are in hand.
+    pub(crate) fn bytes_in_hand(&self) -> usize {
+        self.bytes
+    }
+
+    /// Places whose rows are gone since the last call.
+    pub(crate) fn take_gone(&mut self) -> Vec<Place> {
+        std::mem::take(&mut self.gone)
+    }
+
+    /// Decisions to be written.
+    pub(crate) fn take_settlements(&mut self, limit: usize) -> Vec<Settlement> {
+        if self.to_settle.len() <= limit {
+            return std::mem::take(&mut self.to_settle);
+        }
+        self.to_settle.drain(..limit).collect()
+    }
+
+    /// Whether decisions wait to be written.
+    pub(crate) fn has_settlements(&self) -> bool {
+        !self.to_settle.is_empty()
+    }
+
+    /// The next batch for a sink, if it may have one.
+    pub(crate) fn next_batch(&mut self, sink: SinkIndex, now: Instant) -> Option<Batch> {
+        let desk = &mut self.sinks[sink];
+        let limit = if desk.paused {
+            0
+        } else {
+            desk.breaker.allows(now, self.plan.sinks[sink].settings.batch)
+        };
+        let mut batch = Batch {
+            tickets: Vec::new(),
+            deliveries: Vec::new(),
+        };
+        while batch.tickets.len() < limit {
+            let Some(ticket) = desk.queue.pop_front() else { break };
+            // A ticket outlives its item when a lane was lost.
+            let Some(item) = self.items.get_mut(&ticket.item) else {
+                continue;
+            };
+            item.legs[ticket.leg].with_sink = true;
+            batch.tickets.push(ticket);
+            batch.deliveries.push(item.delivery.clone());
+        }
+        if batch.tickets.is_empty() {
+            return None;
+        }
+        desk.breaker.called();
+        Some(batch)
+    }
+
+    /// Sinks that the waiting table need not be read for.
+    pub(crate) fn shut_sinks(&self, now: Instant) -> Vec<String> {
+        let names = self
+            .plan
+            .sinks
+            .iter()
+            .zip(&self.sinks)
+            .filter(|(_, desk)| desk.shut(now).is_some());
+        names.map(|(sink, _)| sink.name.to_string()).collect()
+    }
+
+    /// Whether no sink at all can take anything: then reading would only carry rows from table to table.
+    pub(crate) fn all_shut(&self, now: Instant) -> bool {
+        !self.sinks.is_empty()
+            && self
+                .sinks
+                .iter()
+                .all(|desk| desk.paused || desk.breaker.shut_until(now).is_some())
+    }
+
+    /// The earliest point in time at which a sink may be probed.
+    pub(crate) fn next_probe(&self, now: Instant) -> Option<Instant> {
+        self.sinks.iter().filter_map(|desk| desk.breaker.shut_until(now)).min()
+    }
+
+    /// These sinks are paused by an operator, and no others.
+    pub(crate) fn pause(&mut self, names: &[String]) {
+        for (planned, desk) in self.plan.sinks.iter().zip(&mut self.sinks) {
+            desk.paused = names.iter().any(|name| **name == *planned.name);
+        }
+    }
+
+    pub(crate) fn sink(&self, sink: SinkIndex) -> &crate::plan::PlannedSink {
+        &self.plan.sinks[sink]
+    }
+
+    pub(crate) fn sink_count(&self) -> usize {
+        self.sinks.len()
+    }
+}

@@ -1,0 +1,67 @@
+//! Decisions that were written.
+
+use super::decide::{Followers, effect_on_followers};
+use super::*;
+use sendoff::store::SettleReport;
+
+impl Desk {
+    /// A batch of settlements has been carried out.
+    pub(crate) fn settled(&mut self, settlements: &[Settlement], report: &SettleReport) {
+        for settlement in settlements {
+            if report.lost.contains(&settlement.place.lane) {
+                continue;
+            }
+            let Some(id) = self.settling.remove(&settlement.place) else {
+                continue;
+            };
+            self.finish(id);
+            self.gone.push(settlement.place.clone());
+        }
+        for freed in &report.freed {
+            let Some(lane) = self.lanes.get_mut(&freed.lane) else {
+                continue;
+            };
+            let key = (freed.key.clone(), freed.leg.clone());
+            // Rows that are still on their way to the table came after this report and block again.
+            if lane.blocked.get(&key) == Some(&0) {
+                lane.blocked.remove(&key);
+            }
+        }
+        if !report.lost.is_empty() {
+            tracing::warn!(event = "lanes_lost", lanes = ?report.lost, "lanes were taken over by another relay");
+            self.lose(&report.lost);
+        }
+    }
+
+    fn finish(&mut self, id: u64) {
+        let Some(item) = self.items.get(&id) else { return };
+        let (lane, key) = (item.delivery.place.lane, item.key.clone());
+        let mut free = SmallVec::<[(SinkIndex, Ticket); 1]>::new();
+        for (index, leg) in item.legs.iter().enumerate() {
+            let Some(verdict) = &leg.verdict else { continue };
+            match verdict {
+                Verdict::Delivered => self.report.delivered += 1,
+                Verdict::Retry { .. } => self.report.retried += 1,
+                Verdict::Dead { .. } => self.report.dead += 1,
+                Verdict::Hold => {}
+            }
+            let Some(key) = &key else { continue };
+            match (effect_on_followers(verdict), leg.sink) {
+                (Followers::Go, _) | (Followers::GoOnceSettled, None) => {}
+                (Followers::GoOnceSettled, Some(sink)) => free.push((sink, Ticket { item: id, leg: index })),
+                (Followers::Wait, _) => {
+                    let blocked = self.lanes.get_mut(&lane).map(|lane| &mut lane.blocked);
+                    if let Some(unwritten) = blocked.and_then(|b| b.get_mut(&(key.clone(), leg.name.clone()))) {
+                        *unwritten = unwritten.saturating_sub(1);
+                    }
+                }
+            }
+        }
+        if let Some(key) = &key {
+            for (sink, ticket) in free {
+                self.advance(sink, key, ticket);
+            }
+        }
+        self.drop_item(id);
+    }
+}

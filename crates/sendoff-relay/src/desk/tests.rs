@@ -1,0 +1,329 @@
+//! The desk's decisions about order, without a store or a sink.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+use sendoff::store::{RetryState, Room, SettleReport};
+use sendoff::{Outcome, Sink};
+
+use super::*;
+use crate::plan::PlannedSink;
+use crate::{HeadPolicy, RetryPolicy, SinkSettings, TopicPolicy};
+
+struct Nowhere;
+#[async_trait::async_trait]
+impl Sink for Nowhere {
+    async fn publish(&self, _: &[Arc<Delivery>]) -> Vec<Outcome> {
+        Vec::new()
+    }
+}
+
+fn desk_with(head: HeadPolicy, sinks: &[&str], attempts: u32) -> Desk {
+    let planned = |name: &&str| PlannedSink {
+        name: Arc::from(*name),
+        sink: Arc::new(Nowhere),
+        settings: SinkSettings::default(),
+    };
+    let policy = TopicPolicy {
+        head,
+        retry: RetryPolicy {
+            attempts,
+            ..RetryPolicy::default()
+        },
+    };
+    let routes = vec![("t".parse().unwrap(), sinks.iter().map(ToString::to_string).collect())];
+    let plan = Plan::new(sinks.iter().map(planned).collect(), routes, Vec::new(), policy).unwrap();
+    let mut desk = Desk::new(plan, HookList::default(), fastrand::Rng::with_seed(1), 2);
+    desk.gain(
+        &[LaneGrant {
+            lane: 1,
+            epoch: 1,
+            crashes: 0,
+            suspect: None,
+        }],
+        Vec::new(),
+    );
+    desk
+}
+
+fn row(seq: i64, key: Option<&str>) -> Row {
+    row_at(
+        Place {
+            room: Room::Ready,
+            lane: 1,
+            seq,
+            leg: None,
+        },
+        key,
+    )
+}
+
+fn waiting(seq: i64, key: &str) -> Row {
+    row_at(
+        Place {
+            room: Room::Waiting,
+            lane: 1,
+            seq,
+            leg: Some(Arc::from("a")),
+        },
+        Some(key),
+    )
+}
+
+fn row_at(place: Place, key: Option<&str>) -> Row {
+    Row::Message(Delivery {
+        id: sendoff::Uuid::from_u128(place.seq.unsigned_abs().into()),
+        topic: "t".to_owned(),
+        payload: Default::default(),
+        content_type: None,
+        headers: Default::default(),
+        key: key.map(str::to_owned),
+        aggregate_type: None,
+        aggregate_id: None,
+        schema_version: None,
+        idempotency_key: None,
+        priority: 0,
+        created_at: UNIX_EPOCH,
+        expires_at: None,
+        attempts: 0,
+        max_attempts: None,
+        place,
+    })
+}
+
+fn seqs(batch: &Option<Batch>) -> Vec<i64> {
+    batch
+        .as_ref()
+        .map_or_else(Vec::new, |batch| batch.deliveries.iter().map(|d| d.place.seq).collect())
+}
+
+fn answer(desk: &mut Desk, batch: Option<Batch>, outcome: &Outcome) {
+    for ticket in batch.unwrap().tickets {
+        desk.outcome(ticket, outcome.clone(), Instant::now());
+    }
+}
+
+fn verdicts(settlements: &[Settlement]) -> Vec<(i64, &'static str)> {
+    let word = |settlement: &Settlement| match settlement.legs.first().map(|leg| &leg.verdict) {
+        None | Some(Verdict::Delivered) => "delivered",
+        Some(Verdict::Retry {
+            state: RetryState::Retry,
+            ..
+        }) => "retry",
+        Some(Verdict::Retry {
+            state: RetryState::Down,
+            ..
+        }) => "down",
+        Some(Verdict::Retry {
+            state: RetryState::Parked,
+            ..
+        }) => "parked",
+        Some(Verdict::Hold) => "hold",
+        Some(Verdict::Dead { blocks: true, .. }) => "dead, blocks",
+        Some(Verdict::Dead { blocks: false, .. }) => "dead",
+    };
+    settlements
+        .iter()
+        .map(|settlement| (settlement.place.seq, word(settlement)))
+        .collect()
+}
+
+fn freed(key: &str) -> SettleReport {
+    let key = BlockedKey {
+        lane: 1,
+        key: Arc::from(key),
+        leg: Arc::from("a"),
+    };
+    SettleReport {
+        freed: vec![key],
+        ..SettleReport::default()
+    }
+}
+
+fn temporary() -> Outcome {
+    Outcome::Temporary("no".into())
+}
+
+#[tokio::test]
+async fn one_message_of_a_key_is_with_a_sink_at_a_time() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(
+        vec![
+            row(1, Some("k")),
+            row(2, Some("k")),
+            row(3, Some("other")),
+            row(4, None),
+        ],
+        Instant::now(),
+    );
+    let first = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&first), [1, 3, 4]);
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [] as [i64; 0]);
+    answer(&mut desk, first, &Outcome::Delivered);
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+}
+
+#[tokio::test]
+async fn followers_of_a_failed_head_are_held_and_so_are_those_read_later() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &temporary());
+    desk.take(vec![row(3, Some("k")), row(4, Some("free"))], Instant::now());
+    assert_eq!(
+        verdicts(&desk.take_settlements(9)),
+        [(1, "retry"), (2, "hold"), (3, "hold")]
+    );
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [4]);
+}
+
+#[tokio::test]
+async fn a_freed_key_stays_blocked_while_a_held_row_is_on_its_way() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![waiting(1, "k")], Instant::now());
+    let head = desk.next_batch(0, Instant::now());
+    answer(&mut desk, head, &Outcome::Delivered);
+    let first = desk.take_settlements(9);
+    desk.take(vec![row(2, Some("k"))], Instant::now());
+    let second = desk.take_settlements(9);
+    assert_eq!(verdicts(&second), [(2, "hold")]);
+    desk.settled(&first, &freed("k"));
+    // Row 2 is not in the waiting table yet, or due there: row 3 would overtake it.
+    desk.take(vec![row(3, Some("k"))], Instant::now());
+    let third = desk.take_settlements(9);
+    assert_eq!(verdicts(&third), [(3, "hold")]);
+    desk.settled(&second, &SettleReport::default());
+    desk.settled(&third, &freed("k"));
+    desk.take(vec![row(4, Some("k"))], Instant::now());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [4]);
+}
+
+#[tokio::test]
+async fn the_followers_of_a_dead_head_wait_go_on_or_never_waited() {
+    for (head, dead, then) in [
+        (HeadPolicy::Block, "dead, blocks", "hold"),
+        (HeadPolicy::Skip, "dead", "goes"),
+        (HeadPolicy::Park, "dead", "goes"),
+    ] {
+        let mut desk = desk_with(head, &["a"], 1);
+        desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+        let batch = desk.next_batch(0, Instant::now());
+        answer(&mut desk, batch, &temporary());
+        let settlements = desk.take_settlements(9);
+        if then == "hold" {
+            assert_eq!(verdicts(&settlements), [(1, dead), (2, "hold")]);
+        } else {
+            assert_eq!(verdicts(&settlements), [(1, dead)]);
+            assert!(
+                desk.next_batch(0, Instant::now()).is_none(),
+                "not before the dead letter is written"
+            );
+            desk.settled(&settlements, &SettleReport::default());
+            assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_parked_head_is_retried_beside_its_followers() {
+    let mut desk = desk_with(HeadPolicy::Park, &["a"], 5);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &temporary());
+    let settlements = desk.take_settlements(9);
+    assert_eq!(verdicts(&settlements), [(1, "parked")]);
+    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+}
+
+#[tokio::test]
+async fn legs_are_settled_together_and_only_failed_ones_are_listed() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
+    desk.take(vec![row(1, None)], Instant::now());
+    let (a, b) = (desk.next_batch(0, Instant::now()), desk.next_batch(1, Instant::now()));
+    answer(&mut desk, a, &Outcome::Delivered);
+    assert!(!desk.has_settlements());
+    answer(&mut desk, b, &temporary());
+    let settlements = desk.take_settlements(9);
+    assert_eq!(settlements[0].legs.len(), 1);
+    assert_eq!(&*settlements[0].legs[0].leg, "b");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_that_is_down_charges_nothing_and_keeps_nothing_in_hand() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 1);
+    desk.take(vec![row(1, None)], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    desk.take(vec![row(2, None)], Instant::now());
+    answer(&mut desk, batch, &Outcome::SinkDown("gone".into()));
+    desk.take(vec![row(3, None)], Instant::now());
+    let settlements = desk.take_settlements(9);
+    assert_eq!(verdicts(&settlements), [(1, "down"), (2, "down"), (3, "down")]);
+    assert!(
+        settlements
+            .iter()
+            .all(|s| matches!(s.legs[0].verdict, Verdict::Retry { charged: false, .. }))
+    );
+    assert!(desk.all_shut(Instant::now()));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert!(!desk.all_shut(Instant::now()));
+}
+
+#[tokio::test]
+async fn what_a_lost_lane_had_in_hand_is_dropped_without_a_word() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    desk.lose(&[1]);
+    answer(&mut desk, batch, &Outcome::Delivered);
+    assert_eq!((desk.in_hand(), desk.has_settlements()), (0, false));
+    assert_eq!(desk.bytes_in_hand(), 0);
+}
+
+#[tokio::test]
+async fn a_lane_is_given_back_once_its_sinks_have_answered() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, None)], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    desk.take(vec![row(2, None)], Instant::now());
+    desk.leave(&[1]);
+    assert!(desk.ready_to_leave().is_empty());
+    answer(&mut desk, batch, &Outcome::Delivered);
+    let settlements = desk.take_settlements(9);
+    assert_eq!(verdicts(&settlements), [(1, "delivered")]);
+    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(desk.ready_to_leave(), [1]);
+}
+
+#[tokio::test]
+async fn a_message_that_crashed_relays_while_alone_is_dead() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    let suspect = sendoff::store::Suspect {
+        seq: 7,
+        leg: None,
+        crashes: 2,
+    };
+    desk.gain(
+        &[LaneGrant {
+            lane: 1,
+            epoch: 5,
+            crashes: 4,
+            suspect: Some(suspect),
+        }],
+        Vec::new(),
+    );
+    desk.take(vec![row(6, None), row(7, None)], Instant::now());
+    assert!(
+        desk.next_batch(0, Instant::now()).is_none(),
+        "nothing goes before it is noted as suspect"
+    );
+    assert_eq!(desk.next_careful().unwrap().1.seq, 6);
+    assert!(desk.next_careful().is_none(), "one at a time");
+    desk.admit_careful(Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &Outcome::Delivered);
+    let settlements = desk.take_settlements(9);
+    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(desk.next_careful().unwrap().1.seq, 7);
+    desk.admit_careful(Instant::now());
+    assert_eq!(verdicts(&desk.take_settlements(9)), [(7, "dead")]);
+}

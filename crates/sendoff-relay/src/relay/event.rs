@@ -1,0 +1,32 @@
+//! What comes back from work that was started.
+
+use sendoff::Result;
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader, SettleReport, Settlement};
+use tokio::time::Instant;
+
+use crate::desk::Ticket;
+use crate::plan::SinkIndex;
+use crate::publish::Published;
+
+pub(super) enum Event {
+    Beat {
+        sent: Instant,
+        beat: Result<Heartbeat>,
+    },
+    Acquired(Result<(Vec<LaneGrant>, Vec<BlockedKey>)>),
+    Released(Vec<Lane>, Result<()>),
+    Read {
+        reader: Box<dyn Reader>,
+        page: Result<Page>,
+    },
+    Published {
+        sink: SinkIndex,
+        tickets: Vec<Ticket>,
+        published: Published,
+    },
+    Settled(Vec<Settlement>, SettleReport),
+    Suspected(Result<()>),
+    Swept(Result<u64>),
+    Paused(Result<Vec<String>>),
+    Chore(Result<()>),
+}

@@ -1,0 +1,208 @@
+//! Putting the parts together.
+
+mod event;
+mod running;
+mod steps;
+
+use std::sync::Arc;
+
+use sendoff::store::RelayStore;
+use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
+use tokio_util::sync::CancellationToken;
+
+use crate::hooks::HookList;
+use crate::plan::{Plan, PlannedSink};
+use crate::{Hooks, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
+use running::Running;
+
+/// Delivers what a store holds to sinks.
+///
+/// Any number of relays, on any number of hosts, share the work of one store; each message is with one of them.
+pub struct Relay {
+    store: Arc<dyn RelayStore>,
+    name: String,
+    plan: Plan,
+    hooks: HookList,
+    settings: Settings,
+    waker: Waker,
+}
+
+impl Relay {
+    /// A relay on `store`.
+    pub fn builder(store: Arc<dyn RelayStore>) -> RelayBuilder {
+        RelayBuilder {
+            store,
+            name: format!("pid {}", std::process::id()),
+            sinks: Vec::new(),
+            sink_settings: Vec::new(),
+            routes: Vec::new(),
+            topics: Vec::new(),
+            default_policy: TopicPolicy::default(),
+            hooks: HookList::default(),
+            settings: Settings::default(),
+            waker: Waker::new(),
+        }
+    }
+
+    /// Runs until `stop` is cancelled; then finishes what is with a sink, settles it and hands its lanes over.
+    ///
+    /// # Errors
+    /// Only at the start, when the store refuses for good (missing tables, missing privileges). Later trouble is logged
+    /// and tried again for as long as it takes.
+    pub async fn run(self, stop: CancellationToken) -> Result<RunReport> {
+        Ok(self.start(stop, false).await?.run)
+    }
+
+    /// Delivers what is due now in the lanes that are free, and stops.
+    ///
+    /// # Errors
+    /// As [`Relay::run`], and when the store cannot be reached.
+    pub async fn run_once(self, stop: CancellationToken) -> Result<OnceReport> {
+        self.start(stop, true).await
+    }
+
+    async fn start(self, stop: CancellationToken, once: bool) -> Result<OnceReport> {
+        let sinks: Vec<Arc<dyn Sink>> = self.plan.sinks.iter().map(|planned| planned.sink.clone()).collect();
+        let store = self.store.clone();
+        let run = Running::enlisted(self, stop, once).await?.work().await;
+        for sink in sinks {
+            sink.close().await;
+        }
+        let remaining = if once {
+            store.backlog().await?
+        } else {
+            Default::default()
+        };
+        Ok(OnceReport { run, remaining })
+    }
+}
+
+/// Sets up a [`Relay`].
+#[must_use]
+pub struct RelayBuilder {
+    store: Arc<dyn RelayStore>,
+    name: String,
+    sinks: Vec<(String, Arc<dyn Sink>)>,
+    sink_settings: Vec<(String, SinkSettings)>,
+    routes: Vec<(Pattern, Vec<String>)>,
+    topics: Vec<(Pattern, TopicPolicy)>,
+    default_policy: TopicPolicy,
+    hooks: HookList,
+    settings: Settings,
+    waker: Waker,
+}
+
+impl RelayBuilder {
+    /// What people see of this relay, such as its host and process id. It identifies nothing.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Adds a sink.
+    pub fn sink(mut self, name: impl Into<String>, sink: Arc<dyn Sink>) -> Self {
+        self.sinks.push((name.into(), sink));
+        self
+    }
+
+    /// Sets how a sink is called.
+    pub fn sink_settings(mut self, name: impl Into<String>, settings: SinkSettings) -> Self {
+        self.sink_settings.push((name.into(), settings));
+        self
+    }
+
+    /// Sends topics that fit `pattern` to these sinks, as separate legs. The first route that fits counts; a message
+    /// that none fits is a dead letter.
+    pub fn route(mut self, pattern: Pattern, to: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.routes.push((pattern, to.into_iter().map(Into::into).collect()));
+        self
+    }
+
+    /// Sets retries and order for topics that fit `pattern`. The first that fits counts.
+    pub fn topic(mut self, pattern: Pattern, policy: TopicPolicy) -> Self {
+        self.topics.push((pattern, policy));
+        self
+    }
+
+    /// Sets retries and order for all other topics.
+    pub fn default_policy(mut self, policy: TopicPolicy) -> Self {
+        self.default_policy = policy;
+        self
+    }
+
+    /// Adds hooks.
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.hooks.0.push(hooks);
+        self
+    }
+
+    /// Sets the knobs.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// Shares a bell with an outbox in the same process.
+    pub fn waker(mut self, waker: Waker) -> Self {
+        self.waker = waker;
+        self
+    }
+
+    /// The relay.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a route to an unknown sink, two sinks of one name, no sink at all, or settings that
+    /// cannot work.
+    pub fn build(self) -> Result<Relay> {
+        check(&self.settings)?;
+        if self.sinks.is_empty() {
+            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add one"));
+        }
+        let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
+        for (name, sink) in self.sinks {
+            if planned.iter().any(|other| *other.name == *name) || name.is_empty() {
+                return Err(
+                    Error::new(ErrorKind::Invalid, format!("the sink name {name:?} cannot be used"))
+                        .because("it is empty or taken")
+                        .next_step("give each sink a name of its own"),
+                );
+            }
+            let settings = self
+                .sink_settings
+                .iter()
+                .rev()
+                .find(|(of, _)| *of == name)
+                .map(|(_, settings)| settings.clone());
+            planned.push(PlannedSink {
+                name: name.into(),
+                sink,
+                settings: settings.unwrap_or_default(),
+            });
+        }
+        Ok(Relay {
+            plan: Plan::new(planned, self.routes, self.topics, self.default_policy)?,
+            store: self.store,
+            name: self.name,
+            hooks: self.hooks,
+            settings: self.settings,
+            waker: self.waker,
+        })
+    }
+}
+
+fn check(settings: &Settings) -> Result<()> {
+    let complain = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+    if settings.heartbeat.is_zero() || settings.heartbeat * 3 > settings.lease {
+        return complain(
+            "the heartbeat is too slow for the lease",
+            "make the lease at least three times the heartbeat",
+        );
+    }
+    if settings.batch == 0 || settings.window < settings.batch {
+        return complain(
+            "batch or window is too small",
+            "use a batch of at least 1 and a window of at least the batch",
+        );
+    }
+    Ok(())
+}

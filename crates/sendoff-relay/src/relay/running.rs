@@ -1,0 +1,250 @@
+//! A relay at work: one loop that starts work, waits for what comes back, and never blocks.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::store::{Lane, LaneGrant, OwnerId, Place, Reader, RelayStore};
+use sendoff::{Error, ErrorKind, Result, Waker};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::Relay;
+use super::event::Event;
+use crate::desk::Desk;
+use crate::report::RunReport;
+use crate::settings::Settings;
+
+/// The shortest pause between two polls: while there is work.
+pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(1);
+/// The longest pause while the store cannot be reached.
+pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+pub(super) struct Running {
+    pub(super) store: Arc<dyn RelayStore>,
+    pub(super) owner: OwnerId,
+    pub(super) name: String,
+    pub(super) settings: Settings,
+    pub(super) desk: Desk,
+    pub(super) waker: Waker,
+    pub(super) stop: CancellationToken,
+    pub(super) tasks: JoinSet<Event>,
+
+    /// Until when this relay may publish, by its own monotonic clock.
+    pub(super) lease: watch::Sender<Instant>,
+    pub(super) next_beat: Instant,
+    pub(super) beating: bool,
+    pub(super) acquiring: bool,
+    pub(super) releasing: bool,
+    /// Whether the first try to get lanes is behind us.
+    pub(super) settled_in: bool,
+
+    /// At home, or away reading.
+    pub(super) reader: Option<Box<dyn Reader>>,
+    pub(super) gained: Vec<LaneGrant>,
+    pub(super) lost: Vec<Lane>,
+    pub(super) forgotten: Vec<Place>,
+    pub(super) next_poll: Instant,
+    pub(super) poll_pause: Duration,
+    pub(super) next_due: Instant,
+    pub(super) read_pause: Duration,
+    pub(super) row_bytes: usize,
+    /// The read that is under way, or was last, looks at both tables.
+    pub(super) looks_everywhere: bool,
+    /// It found nothing there.
+    pub(super) found_nothing: bool,
+
+    pub(super) with_sink: Vec<usize>,
+    pub(super) settling: bool,
+    pub(super) suspecting: bool,
+    pub(super) next_sweep: Instant,
+    pub(super) sweeping: bool,
+
+    pub(super) once: bool,
+    pub(super) stopping: Option<Instant>,
+}
+
+impl Running {
+    /// Registers with the store. A daemon waits for a store that cannot be reached; a one-shot run does not.
+    pub(super) async fn enlisted(relay: Relay, stop: CancellationToken, once: bool) -> Result<Self> {
+        let owner = OwnerId::random();
+        let mut pause = Duration::from_millis(100);
+        let sent = loop {
+            let sent = Instant::now();
+            match relay.store.enlist(owner, &relay.name, relay.settings.lease).await {
+                Ok(()) => break sent,
+                Err(error) if error.is_temporary() && !once => {
+                    tracing::warn!(event = "store_unreachable", %error, "the relay waits for the store");
+                    tokio::select! {
+                        () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                        () = stop.cancelled() => {
+                            return Err(Error::new(ErrorKind::Unreachable, "stopped before the store could be reached")
+                                .with_source(error));
+                        }
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        };
+        let now = Instant::now();
+        let rng = relay
+            .settings
+            .seed
+            .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let desk = Desk::new(relay.plan, relay.hooks, rng, relay.settings.crash_limit);
+        tracing::info!(event = "relay_started", owner = %owner, name = relay.name, "the relay is enlisted");
+        Ok(Self {
+            reader: Some(relay.store.reader()),
+            store: relay.store,
+            owner,
+            name: relay.name,
+            with_sink: vec![0; desk.sink_count()],
+            desk,
+            waker: relay.waker,
+            stop,
+            tasks: JoinSet::new(),
+            lease: watch::channel(sent + publishing_time(relay.settings.lease)).0,
+            next_beat: now,
+            beating: false,
+            acquiring: false,
+            releasing: false,
+            settled_in: false,
+            gained: Vec::new(),
+            lost: Vec::new(),
+            forgotten: Vec::new(),
+            next_poll: now,
+            poll_pause: BUSY_PAUSE,
+            next_due: now,
+            read_pause: Duration::ZERO,
+            row_bytes: 16 << 10,
+            looks_everywhere: false,
+            found_nothing: false,
+            settling: false,
+            suspecting: false,
+            next_sweep: now + relay.settings.sweep,
+            sweeping: false,
+            once,
+            stopping: None,
+            settings: relay.settings,
+        })
+    }
+
+    /// Works until it is told to stop, and stops cleanly.
+    pub(super) async fn work(mut self) -> RunReport {
+        self.listen();
+        loop {
+            let now = Instant::now();
+            self.start_what_can_be_started(now);
+            if self.is_done(now) {
+                break;
+            }
+            let wake_at = self.next_wake(now);
+            tokio::select! {
+                Some(joined) = self.tasks.join_next(), if !self.tasks.is_empty() => match joined {
+                    Ok(event) => self.handle(event),
+                    // Stores must not panic. If one does all the same, the lease runs out and others take over.
+                    Err(error) if error.is_panic() => {
+                        tracing::error!(event = "task_panicked", %error, "a store panicked; this relay gives up its lanes");
+                        self.start_anew();
+                    }
+                    Err(_) => {}
+                },
+                () = self.waker.woken(), if self.stopping.is_none() => {
+                    self.poll_pause = BUSY_PAUSE;
+                    self.next_poll = Instant::now();
+                }
+                () = self.stop.cancelled(), if self.stopping.is_none() => self.begin_to_stop(),
+                () = sleep_until(wake_at) => {}
+            }
+        }
+        self.retire().await
+    }
+
+    /// The second rung of the ladder: signals from other processes, as far as the store has them.
+    fn listen(&mut self) {
+        if self.once {
+            return;
+        }
+        let (store, waker, stop) = (self.store.clone(), self.waker.clone(), self.stop.clone());
+        tokio::spawn(async move {
+            let listening = async {
+                loop {
+                    match store.listen().await {
+                        Ok(None) => return,
+                        Ok(Some(mut source)) => {
+                            while source.woken().await.is_ok() {
+                                waker.wake();
+                            }
+                        }
+                        Err(error) => {
+                            tracing::debug!(event = "listen_failed", %error, "polling alone");
+                        }
+                    }
+                    sleep(LONGEST_PAUSE).await;
+                }
+            };
+            tokio::select! {
+                () = listening => {}
+                () = stop.cancelled() => {}
+            }
+        });
+    }
+
+    fn begin_to_stop(&mut self) {
+        tracing::info!(
+            event = "relay_stopping",
+            in_hand = self.desk.in_hand(),
+            "finishing what is with a sink"
+        );
+        self.stopping = Some(Instant::now() + self.settings.drain_timeout);
+        self.desk.put_down_all();
+    }
+
+    fn is_done(&mut self, now: Instant) -> bool {
+        let busy = self.with_sink.iter().any(|count| *count > 0) || self.settling || self.desk.has_settlements();
+        if let Some(deadline) = self.stopping {
+            return now >= deadline || !busy;
+        }
+        if self.once && self.settled_in && self.found_nothing && !busy && self.desk.in_hand() == 0 && !self.suspecting {
+            return self.reader.is_some();
+        }
+        false
+    }
+
+    fn next_wake(&self, now: Instant) -> Instant {
+        let mut at = self.next_beat;
+        if let Some(deadline) = self.stopping {
+            at = at.min(deadline);
+        } else {
+            at = at.min(self.next_sweep);
+            if self.can_read() {
+                at = at.min(self.next_poll);
+            }
+            if let Some(probe) = self.desk.next_probe(now) {
+                at = at.min(probe);
+            }
+        }
+        // An event that is already due but whose work is under way must not turn this into a busy loop.
+        if at <= now { now + BUSY_PAUSE } else { at }
+    }
+
+    /// Gives everything back. What is still under way is dropped; whoever takes the lanes delivers it again.
+    async fn retire(mut self) -> RunReport {
+        self.tasks.abort_all();
+        while self.tasks.join_next().await.is_some() {}
+        let patience = self.settings.lease.min(Duration::from_secs(5));
+        match tokio::time::timeout(patience, self.store.retire(self.owner)).await {
+            Ok(Ok(())) => tracing::info!(event = "relay_stopped", "lanes are handed over"),
+            Ok(Err(error)) => tracing::warn!(event = "retire_failed", %error, "the lease will run out by itself"),
+            Err(_) => tracing::warn!(event = "retire_failed", "no answer; the lease will run out by itself"),
+        }
+        self.desk.report
+    }
+}
+
+/// How long after a heartbeat was sent a relay may publish: a little less than the lease, so that it has stopped before
+/// anybody can take over.
+pub(super) fn publishing_time(lease: Duration) -> Duration {
+    lease - lease / 20
+}

@@ -1,0 +1,70 @@
+//! The relay's knobs. Every default is meant to be left alone.
+
+use std::time::Duration;
+
+/// Settings of a relay.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Settings {
+    /// How long lanes stay with a relay that is not heard of.
+    pub lease: Duration,
+    /// How often the lease is renewed and lanes are shared anew.
+    pub heartbeat: Duration,
+    /// About how many messages are read at once.
+    pub batch: usize,
+    /// How many messages may be in hand: read and not settled yet.
+    pub window: usize,
+    /// About how many bytes of payload may be in hand.
+    pub window_bytes: usize,
+    /// The longest pause between two polls when there is nothing to do.
+    pub idle_time: Duration,
+    /// How often the waiting table is looked at.
+    pub due_interval: Duration,
+    /// How often the janitor looks for held messages that nothing holds any more.
+    pub sweep: Duration,
+    /// How long a stopping relay waits for sinks to confirm what is in flight.
+    pub drain_timeout: Duration,
+    /// After how many crashes of relays a lane is worked through one message at a time; after as many more on one
+    /// message that message is dead.
+    pub crash_limit: u32,
+    /// Seed of all chance; `None` takes one from the system.
+    pub seed: Option<u64>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            lease: Duration::from_secs(10),
+            heartbeat: Duration::from_secs(1),
+            batch: 2000,
+            window: 8000,
+            window_bytes: 32 << 20,
+            idle_time: Duration::from_millis(200),
+            due_interval: Duration::from_millis(25),
+            sweep: Duration::from_secs(5),
+            drain_timeout: Duration::from_secs(25),
+            crash_limit: 2,
+            seed: None,
+        }
+    }
+}
+
+/// Settings of one sink.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SinkSettings {
+    /// How many messages are handed over at once.
+    pub batch: usize,
+    /// How many such batches may be under way.
+    pub concurrency: usize,
+    /// How long a batch may take before its outcome is unknown.
+    pub timeout: Duration,
+}
+
+impl Default for SinkSettings {
+    fn default() -> Self {
+        Self {
+            batch: 500,
+            concurrency: 4,
+            timeout: Duration::from_secs(30),
+        }
+    }
+}
