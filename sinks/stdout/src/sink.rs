@@ -1,0 +1,84 @@
+//! Publishing: lines, in the order of the batch.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use tokio::sync::Mutex;
+
+use crate::StdoutConfig;
+use crate::error::outcome;
+use crate::lines::Lines;
+
+/// The sink.
+pub struct StdoutSink {
+    lines: Arc<Mutex<Lines>>,
+    /// Whether others in this process may print to where the lines go.
+    shared: bool,
+}
+
+impl StdoutSink {
+    /// Writes to standard output.
+    ///
+    /// # Errors
+    /// When the process has no standard output.
+    pub fn new(_config: &StdoutConfig) -> Result<Self> {
+        let file = standard_output().map_err(|error| {
+            Error::new(ErrorKind::Unreachable, "standard output cannot be used")
+                .because(error.to_string())
+                .next_step("start the relay with its output open, or use a file sink")
+                .with_source(error)
+        })?;
+        Ok(Self {
+            lines: Arc::new(Mutex::new(Lines::new(file))),
+            shared: true,
+        })
+    }
+
+    /// Writes the same lines to any other writer.
+    pub fn to_writer(writer: impl Write + Send + 'static) -> Self {
+        Self {
+            lines: Arc::new(Mutex::new(Lines::new(writer))),
+            shared: false,
+        }
+    }
+}
+
+#[async_trait]
+impl Sink for StdoutSink {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        // Taken here and not on the blocking thread, so that batches are written in the order they were handed over.
+        let mut lines = Arc::clone(&self.lines).lock_owned().await;
+        let (messages, shared) = (batch.to_vec(), self.shared);
+        let writing = tokio::task::spawn_blocking(move || {
+            // What others print comes before or after the batch, never in between.
+            let mut others = shared.then(|| io::stdout().lock());
+            if let Some(others) = &mut others {
+                others.flush()?;
+            }
+            lines.append(&messages)
+        });
+        let result = match writing.await {
+            Ok(Ok(())) => Outcome::Delivered,
+            Ok(Err(error)) => outcome(&error),
+            Err(_) => Outcome::Unknown("the process stopped while it wrote to standard output".into()),
+        };
+        vec![result; batch.len()]
+    }
+
+    fn keeps_key_order(&self) -> bool {
+        true
+    }
+}
+
+/// Standard output without the buffer of the standard library: that one keeps what it could not write, and takes a
+/// closed output for a written one.
+fn standard_output() -> io::Result<File> {
+    #[cfg(unix)]
+    let owned = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned();
+    #[cfg(windows)]
+    let owned = std::os::windows::io::AsHandle::as_handle(&io::stdout()).try_clone_to_owned();
+    owned.map(File::from)
+}
