@@ -1,0 +1,238 @@
+//! Room: emit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::store::{EmitStore, EmitTransaction};
+use sendoff::{BoxError, Emitted, Error, ErrorKind, Headers, Message, Result, Uuid};
+
+use super::clock::Micros;
+use super::dedup::Take;
+use super::tables::{Content, UNROUTED, WaitState, Waiting};
+use super::{MemoryStore, Verb};
+
+/// How long a transaction waits for another that took the same idempotency key. Two that wait for each other would
+/// never end without it.
+const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How many values an emit statement has for one message.
+const COLUMNS: usize = 15;
+
+static NEXT_TRANSACTION: AtomicU64 = AtomicU64::new(1);
+
+/// The marker of this adapter; always inferred.
+#[derive(Debug)]
+pub struct MemoryAdapter;
+
+/// An open transaction. Its rows have their numbers already and are seen by nobody until it commits; dropping it rolls
+/// it back.
+#[derive(Debug)]
+pub struct MemoryTransaction {
+    store: MemoryStore,
+    number: u64,
+    began: Micros,
+    rows: Vec<(i64, Arc<Content>)>,
+    open: bool,
+}
+
+impl MemoryStore {
+    /// Begins a transaction to emit in with [`sendoff::Outbox::emit`].
+    ///
+    /// # Errors
+    /// The faults that were ordered.
+    pub async fn transaction(&self) -> Result<MemoryTransaction> {
+        self.faults().before(Verb::Begin).await?;
+        Ok(MemoryTransaction {
+            store: self.clone(),
+            number: NEXT_TRANSACTION.fetch_add(1, Ordering::Relaxed),
+            began: self.shared.clock.now(),
+            rows: Vec::new(),
+            open: true,
+        })
+    }
+}
+
+#[async_trait]
+impl EmitStore for MemoryStore {
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        Ok(Box::new(self.transaction().await?))
+    }
+}
+
+#[async_trait]
+impl EmitTransaction for MemoryTransaction {
+    async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
+        let outbox = self.store.outbox().clone();
+        outbox.emit_many(self, messages.to_vec()).await
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<()> {
+        let store = self.store.clone();
+        store.faults().before(Verb::Commit).await?;
+        self.end(true);
+        store.faults().after(Verb::Commit)
+    }
+
+    async fn rollback(mut self: Box<Self>) -> Result<()> {
+        self.end(false);
+        Ok(())
+    }
+}
+
+impl MemoryTransaction {
+    fn end(&mut self, commit: bool) {
+        if !std::mem::take(&mut self.open) {
+            return;
+        }
+        let now = self.store.shared.clock.now();
+        let mut tables = self.store.tables();
+        tables.dedup.end(self.number, commit, now);
+        for (seq, content) in self.rows.drain(..).filter(|_| commit) {
+            let lane = content.lane();
+            match content.available_at {
+                Some(at) if at > self.began => {
+                    let row = Waiting {
+                        content,
+                        attempts: 0,
+                        state: WaitState::Scheduled,
+                        due_at: Some(at),
+                        last_error: None,
+                        history: Vec::new(),
+                    };
+                    tables.waiting.insert((lane, seq, UNROUTED.into()), row);
+                }
+                Some(_) | None => {
+                    tables.ready.insert((lane, seq), content);
+                }
+            }
+        }
+        drop(tables);
+        self.store.shared.ended.notify_waiters();
+    }
+
+    /// The id that holds the idempotency key of a message: its own if the key was free.
+    async fn take_key(&self, content: &Content) -> Result<Uuid> {
+        let Some(key) = &content.idempotency_key else {
+            return Ok(content.id);
+        };
+        let once = (content.topic.clone(), key.clone());
+        let taking = async {
+            loop {
+                // Armed before the look, so that an end in between is not missed.
+                let ended = self.store.shared.ended.notified();
+                let now = self.store.shared.clock.now();
+                let take = self.store.tables().dedup.take(&once, content.id, self.number, now);
+                match take {
+                    Take::Holder(holder) => return holder,
+                    Take::Wait => ended.await,
+                }
+            }
+        };
+        tokio::time::timeout(LOCK_TIMEOUT, taking).await.map_err(|elapsed| {
+            Error::new(ErrorKind::Busy, "another transaction holds the idempotency key")
+                .because("it is still open")
+                .next_step("roll back and emit again")
+                .with_source(elapsed)
+        })
+    }
+
+    fn write(&mut self, content: Content) {
+        let mut tables = self.store.tables();
+        let seq = tables.next_seq;
+        tables.next_seq += 1;
+        drop(tables);
+        self.rows.push((seq, Arc::new(content)));
+    }
+}
+
+impl Drop for MemoryTransaction {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+impl OutboxTx<MemoryAdapter> for &mut MemoryTransaction {
+    /// Its statements take their values as plain columns, which is all that is looked at here.
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        self.store.faults().before(Verb::Emit).await?;
+        let mut ids = Vec::new();
+        for content in contents(statement.params(), self.began)? {
+            let (id, holder) = (content.id, self.take_key(&content).await?);
+            if holder == id {
+                self.write(content);
+            }
+            ids.push(holder);
+        }
+        Ok(if statement.returns_ids() { ids } else { Vec::new() })
+    }
+}
+
+/// The rows of an emit statement: its values in the order of its placeholders, each one or an array.
+fn contents(params: &[Param<'_>], now: Micros) -> Result<Vec<Content>, BoxError> {
+    let columns: &[Param<'_>; COLUMNS] = params.try_into()?;
+    let count = match &columns[0] {
+        Param::Uuids(ids) => ids.len(),
+        _ => 1,
+    };
+    (0..count).map(|row| content(columns, row, now)).collect()
+}
+
+fn content(columns: &[Param<'_>; COLUMNS], row: usize, now: Micros) -> Result<Content, BoxError> {
+    let text = |column: usize| match &columns[column] {
+        Param::Text(value) => Ok(value.as_deref().map(str::to_owned)),
+        Param::Texts(values) => Ok(values[row].as_deref().map(str::to_owned)),
+        other => Err(unexpected(column, other)),
+    };
+    let int = |column: usize| match &columns[column] {
+        Param::Int(value) => Ok(*value),
+        Param::Ints(values) => Ok(values[row]),
+        other => Err(unexpected(column, other)),
+    };
+    Ok(Content {
+        id: match &columns[0] {
+            Param::Uuid(id) => *id,
+            Param::Uuids(ids) => ids[row],
+            other => return Err(unexpected(0, other)),
+        },
+        topic: text(1)?.unwrap_or_default(),
+        payload: match &columns[2] {
+            Param::Bytes(bytes) => Bytes::copy_from_slice(bytes),
+            Param::Blobs(blobs) => Bytes::copy_from_slice(blobs[row]),
+            other => return Err(unexpected(2, other)),
+        },
+        content_type: text(3)?,
+        headers: text(4)?
+            .map(|json| Headers::from_json(&json))
+            .transpose()?
+            .unwrap_or_default(),
+        key: text(5)?,
+        aggregate_type: text(6)?,
+        aggregate_id: text(7)?,
+        schema_version: int(8)?.map(i32::try_from).transpose()?,
+        idempotency_key: text(9)?,
+        available_at: int(10)?.or(int(11)?.map(|delay| now.saturating_add(delay))),
+        expires_at: int(12)?,
+        priority: int(13)?.unwrap_or_default().try_into()?,
+        max_attempts: int(14)?.map(u32::try_from).transpose()?,
+        created_at: now,
+    })
+}
+
+fn unexpected(column: usize, value: &Param<'_>) -> BoxError {
+    // The variant only: a value may be a secret.
+    let kind = match value {
+        Param::Uuid(_) | Param::Uuids(_) => "a UUID",
+        Param::Text(_) | Param::Texts(_) => "text",
+        Param::Bytes(_) | Param::Blobs(_) => "bytes",
+        Param::Int(_) | Param::Ints(_) => "an integer",
+    };
+    format!("value {} of the emit statement is {kind}", column + 1).into()
+}

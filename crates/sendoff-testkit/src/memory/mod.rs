@@ -1,0 +1,185 @@
+//! A store in memory: the reference implementation of `sendoff::store`, and the ground of simulations.
+//!
+//! It keeps every promise that a database does, in plain maps that can be read in an hour. Nothing is durable.
+//!
+//! - **Time** is tokio's: a paused runtime drives leases, schedules and retries. [`MemoryStore::shift_clock`] moves it
+//!   against the hosts' clocks.
+//! - **Transactions** take their sequence numbers when they emit and show their rows when they commit, so that a
+//!   straggler is one transaction held open.
+//! - **Faults** are made to order with [`MemoryStore::faults`].
+
+mod clock;
+mod dedup;
+mod emit;
+mod faults;
+mod follow;
+mod lease;
+mod migrate;
+mod operate;
+mod read;
+mod relay;
+mod settle;
+mod tables;
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use sendoff::Outbox;
+use sendoff::store::Lane;
+use tokio::sync::Notify;
+
+use clock::Clock;
+pub use emit::{MemoryAdapter, MemoryTransaction};
+pub use faults::{Faults, Verb};
+pub use operate::Audit;
+pub use read::MemoryReader;
+use tables::Tables;
+
+/// Lanes of messages with a key, or with neither a key nor a priority.
+const COMMON_LANES: Lane = 64;
+/// Lanes of urgent, and as many of idle messages, behind the common ones.
+const PRIORITY_LANES: Lane = 8;
+const LANES: Lane = COMMON_LANES + 2 * PRIORITY_LANES;
+
+/// A store in memory. Clones share everything, as connections to one database do.
+#[derive(Clone)]
+pub struct MemoryStore {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    tables: Mutex<Tables>,
+    clock: Clock,
+    faults: Faults,
+    outbox: Outbox,
+    keep_delivered: bool,
+    /// Rung when a transaction ends, for those that wait for an idempotency key it took.
+    ended: Notify,
+}
+
+impl Default for MemoryStore {
+    fn default() -> Self {
+        Self::builder().build()
+    }
+}
+
+impl std::fmt::Debug for MemoryStore {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MemoryStore").finish_non_exhaustive()
+    }
+}
+
+impl MemoryStore {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A store with other settings.
+    pub fn builder() -> MemoryStoreBuilder {
+        MemoryStoreBuilder {
+            keep_delivered: false,
+            dedup_window: Duration::from_secs(7 * 24 * 60 * 60),
+            began: SystemTime::now(),
+            outbox: Outbox::new(),
+        }
+    }
+
+    /// The outbox to emit with, into a [`MemoryTransaction`].
+    pub fn outbox(&self) -> &Outbox {
+        &self.shared.outbox
+    }
+
+    /// The faults that are made to order.
+    pub fn faults(&self) -> &Faults {
+        &self.shared.faults
+    }
+
+    /// What time the store thinks it is.
+    pub fn now(&self) -> SystemTime {
+        clock::time(self.shared.clock.now())
+    }
+
+    /// Moves the store's clock forward, as an administrator may who sets a server's clock. Timers of the process are
+    /// not touched.
+    pub fn shift_clock(&self, by: Duration) {
+        self.shared.clock.shift(by);
+    }
+
+    /// Takes the lanes from every relay at once, whatever its lease says, and counts it as a crash. Returns how many
+    /// lanes became free.
+    pub fn evict_now(&self) -> u64 {
+        self.tables().evict(clock::Micros::MAX)
+    }
+
+    /// Pauses a topic or a sink: `kind` is `topic` or `sink`.
+    pub fn pause(&self, kind: &str, name: &str) {
+        self.tables().paused.insert((kind.to_owned(), name.to_owned()));
+    }
+
+    /// Ends a pause.
+    pub fn resume(&self, kind: &str, name: &str) {
+        self.tables().paused.remove(&(kind.to_owned(), name.to_owned()));
+    }
+
+    /// What operators did, oldest first.
+    pub fn audits(&self) -> Vec<Audit> {
+        self.tables().audits.clone()
+    }
+
+    fn tables(&self) -> MutexGuard<'_, Tables> {
+        // A panic of a test while it held the lock is reported by that test; the tables change in whole steps only.
+        self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Sets up a [`MemoryStore`].
+#[must_use]
+pub struct MemoryStoreBuilder {
+    keep_delivered: bool,
+    dedup_window: Duration,
+    began: SystemTime,
+    outbox: Outbox,
+}
+
+impl MemoryStoreBuilder {
+    /// Keeps delivered messages, as a store with a retention does.
+    pub fn keep_delivered(mut self) -> Self {
+        self.keep_delivered = true;
+        self
+    }
+
+    /// How long an idempotency key is remembered; 7 days unless set.
+    pub fn dedup_window(mut self, window: Duration) -> Self {
+        self.dedup_window = window;
+        self
+    }
+
+    /// What time it is at first; this machine's time unless set. A simulation that is to repeat itself sets it.
+    pub fn began(mut self, at: SystemTime) -> Self {
+        self.began = at;
+        self
+    }
+
+    /// The outbox to emit with, for other limits or hooks.
+    pub fn outbox(mut self, outbox: Outbox) -> Self {
+        self.outbox = outbox;
+        self
+    }
+
+    /// The store.
+    pub fn build(self) -> MemoryStore {
+        MemoryStore {
+            shared: Arc::new(Shared {
+                tables: Mutex::new(Tables::new(self.dedup_window)),
+                clock: Clock::new(self.began),
+                faults: Faults::default(),
+                outbox: self.outbox,
+                keep_delivered: self.keep_delivered,
+                ended: Notify::new(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,248 @@
+//! Room: operate.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use sendoff::store::{Filter, Listing, OperateStore, RetryState, Status, Stored, Summary};
+use sendoff::{Result, Uuid};
+
+use super::clock::{Micros, rfc3339, time};
+use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, WaitState, Waiting};
+use super::{MemoryStore, Verb};
+
+/// What an operator did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Audit {
+    /// When.
+    pub at: SystemTime,
+    /// Who.
+    pub who: String,
+    /// What.
+    pub action: &'static str,
+    /// To which messages.
+    pub filter: Filter,
+    /// To how many.
+    pub affected: u64,
+}
+
+#[async_trait]
+impl OperateStore for MemoryStore {
+    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+        self.call(Verb::Operate, |tables, _| {
+            let mut all: Vec<Stored> = tables.all().filter(|stored| fits(stored, filter)).collect();
+            all.sort_by(|a, b| (a.created_at, a.seq, &a.leg).cmp(&(b.created_at, b.seq, &b.leg)));
+            let more = all.len() > offset.saturating_add(limit);
+            let messages = all.into_iter().skip(offset).take(limit).collect();
+            Listing { messages, more }
+        })
+        .await
+    }
+
+    async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
+        self.call(Verb::Operate, |tables, _| {
+            tables.all().filter(|stored| stored.id == Some(id)).collect()
+        })
+        .await
+    }
+
+    async fn summary(&self) -> Result<Summary> {
+        self.call(Verb::Operate, |tables, now| Summary {
+            ready: tables.ready.len() as u64,
+            waiting: tables.waiting.len() as u64,
+            failed: tables.waiting.values().filter(|row| row.attempts > 0).count() as u64,
+            dead: tables.dead.len() as u64,
+            delivered: tables.delivered.len() as u64,
+            oldest_ready: tables
+                .ready
+                .values()
+                .map(|content| content.created_at)
+                .min()
+                .map(|at| Duration::from_micros(u64::try_from(now - at).unwrap_or_default())),
+        })
+        .await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
+        self.call(Verb::Operate, |tables, now| {
+            let affected = tables.retry_dead(filter, now);
+            tables.audits.push(Audit {
+                at: time(now),
+                who: who.to_owned(),
+                action: "retry_dead",
+                filter: filter.clone(),
+                affected,
+            });
+            affected
+        })
+        .await
+    }
+}
+
+impl Tables {
+    fn retry_dead(&mut self, filter: &Filter, now: Micros) -> u64 {
+        let fitting = |(at, dead): (&LegAt, &Dead)| fits(&dead_row(at, dead), filter).then(|| at.clone());
+        let chosen: Vec<LegAt> = self
+            .dead
+            .iter()
+            .filter_map(fitting)
+            .filter(|at| !self.waiting.contains_key(at))
+            .collect();
+        for at in &chosen {
+            if let Some(dead) = self.dead.remove(at) {
+                let row = Waiting {
+                    content: dead.content,
+                    attempts: 0,
+                    state: WaitState::Tried(RetryState::Retry),
+                    due_at: Some(now),
+                    last_error: dead.last_error,
+                    history: dead.history,
+                };
+                self.waiting.insert(at.clone(), row);
+            }
+        }
+        chosen.len() as u64
+    }
+
+    /// Every message, and every leg of one that was split, with its status.
+    fn all(&self) -> impl Iterator<Item = Stored> {
+        let ready = self.ready.iter().map(|((lane, seq), content)| {
+            let at = (*lane, *seq, Arc::from(UNROUTED));
+            stored(Status::Pending, &at, content)
+        });
+        let waiting = self.waiting.iter().map(|(at, row)| Stored {
+            attempts: i64::from(row.attempts),
+            last_error: row.last_error.clone(),
+            detail: Some(row.state.as_str().to_owned()),
+            history: Some(history(&row.history)),
+            due_at: row.due_at.map(time),
+            ..stored(
+                if row.attempts == 0 {
+                    Status::Pending
+                } else {
+                    Status::Retry
+                },
+                at,
+                &row.content,
+            )
+        });
+        let dead = self.dead.iter().map(|(at, row)| dead_row(at, row));
+        let delivered = self.delivered.iter().map(|kept| Stored {
+            attempts: i64::from(kept.attempts),
+            ended_at: Some(time(kept.delivered_at)),
+            ..stored(Status::Delivered, &kept.at, &kept.content)
+        });
+        ready.chain(waiting).chain(dead).chain(delivered)
+    }
+}
+
+fn dead_row(at: &LegAt, row: &Dead) -> Stored {
+    Stored {
+        attempts: i64::from(row.attempts),
+        last_error: row.last_error.clone(),
+        detail: Some(row.reason.as_str().to_owned()),
+        history: Some(history(&row.history)),
+        ended_at: Some(time(row.dead_at)),
+        ..stored(Status::Dead, at, &row.content)
+    }
+}
+
+fn stored(status: Status, (lane, seq, leg): &LegAt, content: &Content) -> Stored {
+    Stored {
+        status,
+        id: Some(content.id),
+        topic: content.topic.clone(),
+        leg: leg.to_string(),
+        key: content.key.clone(),
+        lane: i64::from(*lane),
+        seq: *seq,
+        aggregate_type: content.aggregate_type.clone(),
+        aggregate_id: content.aggregate_id.clone(),
+        schema_version: content.schema_version.map(i64::from),
+        idempotency_key: content.idempotency_key.clone(),
+        content_type: content.content_type.clone(),
+        headers: content.headers.to_json(),
+        payload: content.payload.to_vec(),
+        priority: i64::from(content.priority),
+        attempts: 0,
+        max_attempts: content.max_attempts.map(i64::from),
+        last_error: None,
+        detail: None,
+        history: None,
+        created_at: time(content.created_at),
+        due_at: None,
+        expires_at: content.expires_at.map(time),
+        ended_at: None,
+    }
+}
+
+fn history(tries: &[Tried]) -> String {
+    let entry = |tried: &Tried| serde_json::json!({"at": rfc3339(tried.at), "leg": &*tried.leg, "error": tried.error});
+    serde_json::Value::from_iter(tries.iter().map(entry)).to_string()
+}
+
+fn fits(stored: &Stored, filter: &Filter) -> bool {
+    let same = |wanted: &Option<String>, value: Option<&str>| wanted.is_none() || wanted.as_deref() == value;
+    (filter.ids.is_empty() || stored.id.is_some_and(|id| filter.ids.contains(&id)))
+        && filter.status.is_none_or(|status| status == stored.status)
+        && filter.topic.as_deref().is_none_or(|wanted| like(wanted, &stored.topic))
+        && same(&filter.key, stored.key.as_deref())
+        && same(&filter.aggregate_type, stored.aggregate_type.as_deref())
+        && same(&filter.aggregate_id, stored.aggregate_id.as_deref())
+        && same(&filter.idempotency_key, stored.idempotency_key.as_deref())
+        && same(&filter.leg, Some(&stored.leg))
+        && filter.error.as_deref().is_none_or(|part| {
+            let error = stored.last_error.as_deref();
+            error.is_some_and(|error| error.contains(part))
+        })
+        && filter
+            .payload
+            .as_deref()
+            .is_none_or(|part| contains(&stored.payload, part.as_bytes()))
+        && filter.created_from.is_none_or(|from| stored.created_at >= from)
+        && filter.created_until.is_none_or(|until| stored.created_at < until)
+}
+
+/// Whether a topic fits, where `*` stands for any text.
+fn like(wanted: &str, topic: &str) -> bool {
+    let mut parts = wanted.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = topic.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some(at) = rest.find(part) else {
+            return false;
+        };
+        rest = &rest[at + part.len()..];
+    }
+    rest.ends_with(last)
+}
+
+fn contains(bytes: &[u8], part: &[u8]) -> bool {
+    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_in_a_topic_stands_for_any_text() {
+        for (wanted, topic, expected) in [
+            ("order.*", "order.placed", true),
+            ("order.*", "orders", false),
+            ("*", "", true),
+            ("a*b*c", "a-b-c", true),
+            ("a*b*c", "a-c-b", false),
+            ("a*a", "a", false),
+            ("order", "order.placed", false),
+            ("100%", "100x", false),
+        ] {
+            assert_eq!(like(wanted, topic), expected, "{wanted} {topic}");
+        }
+    }
+}

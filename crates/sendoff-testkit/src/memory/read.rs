@@ -1,0 +1,147 @@
+//! Reading what is to be delivered.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::Result;
+use sendoff::store::{Delivery, InHand, Lane, LaneGrant, Page, ReadRequest, Reader, Room, Row};
+
+use super::clock::{Micros, micros};
+use super::tables::{Tables, UNROUTED};
+use super::{COMMON_LANES, MemoryStore, PRIORITY_LANES, Verb};
+
+/// Reads the lanes of one relay.
+///
+/// It looks through each lane from its beginning every time, so that no late commit can slip behind it, and needs no
+/// floor: what it has returned is in hand, and that is a bounded number of rows.
+#[derive(Debug)]
+pub struct MemoryReader {
+    store: MemoryStore,
+    lanes: BTreeSet<Lane>,
+    hand: InHand,
+    /// Where among the common lanes the next page begins, so that a hot lane does not starve those behind it.
+    turn: usize,
+}
+
+impl MemoryReader {
+    pub(super) fn new(store: MemoryStore) -> Self {
+        Self {
+            store,
+            lanes: BTreeSet::new(),
+            hand: InHand::default(),
+            turn: 0,
+        }
+    }
+
+    /// The lanes in the order of this page: urgent ones, common ones in turn, idle ones.
+    fn order(&mut self) -> Vec<Lane> {
+        let idle = COMMON_LANES + PRIORITY_LANES;
+        let (mut common, rest): (Vec<Lane>, Vec<Lane>) = self.lanes.iter().partition(|lane| **lane < COMMON_LANES);
+        if !common.is_empty() {
+            self.turn = (self.turn + 1) % common.len();
+            common.rotate_left(self.turn);
+        }
+        let (urgent, idle): (Vec<Lane>, Vec<Lane>) = rest.into_iter().partition(|lane| *lane < idle);
+        [urgent, common, idle].concat()
+    }
+
+    fn read_ready(&mut self, tables: &Tables, limit: usize, now: Micros, page: &mut Page) {
+        let order = self.order();
+        // A share for each lane first, then what is left of the limit for those that have more.
+        let share = limit.div_ceil(order.len().max(1)).max(1);
+        for lane in &order {
+            self.read_lane(tables, *lane, share, now, page);
+        }
+        for lane in &order {
+            let left = limit.saturating_sub(page.rows.len());
+            page.more |= self.read_lane(tables, *lane, left, now, page);
+        }
+    }
+
+    /// Returns whether it stopped at its limit. What lies behind may be in hand; then the next read says that there is
+    /// no more.
+    fn read_lane(&mut self, tables: &Tables, lane: Lane, limit: usize, now: Micros, page: &mut Page) -> bool {
+        let unrouted = Arc::from(UNROUTED);
+        let mut taken = 0;
+        for ((_, seq), content) in tables.ready.range((lane, i64::MIN)..(lane + 1, i64::MIN)) {
+            if taken == limit {
+                return true;
+            }
+            let delivery = content.delivery(Room::Ready, lane, *seq, &unrouted, 0);
+            if self.hand.take(&delivery.place) {
+                taken += 1;
+                page.rows.push(row(delivery, now));
+            }
+        }
+        false
+    }
+
+    fn read_due(&mut self, tables: &Tables, request: &ReadRequest, now: Micros, page: &mut Page) {
+        let mut due: Vec<_> = tables
+            .waiting
+            .iter()
+            .filter(|((lane, _, leg), _)| {
+                self.lanes.contains(lane) && !request.skip_legs.iter().any(|skip| **skip == **leg)
+            })
+            .filter_map(|(at, waiting)| Some((waiting.due_at.filter(|due| *due <= now)?, at, waiting)))
+            .collect();
+        due.sort_by_key(|(due, (_, seq, _), _)| (*due, *seq));
+        let mut taken = 0;
+        for (_, (lane, seq, leg), waiting) in due {
+            if taken == request.limit.max(1) {
+                page.more = true;
+                break;
+            }
+            let delivery = waiting
+                .content
+                .delivery(Room::Waiting, *lane, *seq, leg, waiting.attempts);
+            if self.hand.take(&delivery.place) {
+                taken += 1;
+                page.rows.push(row(delivery, now));
+            }
+        }
+    }
+}
+
+#[async_trait]
+impl Reader for MemoryReader {
+    fn gained(&mut self, grants: &[LaneGrant]) {
+        for grant in grants {
+            self.hand.drop_lane(grant.lane);
+            self.lanes.insert(grant.lane);
+        }
+    }
+
+    fn lost(&mut self, lanes: &[Lane]) {
+        for lane in lanes {
+            self.hand.drop_lane(*lane);
+            self.lanes.remove(lane);
+        }
+    }
+
+    async fn read(&mut self, request: ReadRequest) -> Result<Page> {
+        self.hand.begin(&request);
+        let store = self.store.clone();
+        store.faults().before(Verb::Read).await?;
+        store.faults().after(Verb::Read)?;
+        let now = store.shared.clock.now();
+        let tables = store.tables();
+        let mut page = Page::default();
+        if request.ready {
+            self.read_ready(&tables, request.limit, now, &mut page);
+        }
+        if request.due {
+            self.read_due(&tables, &request, now, &mut page);
+        }
+        Ok(page)
+    }
+}
+
+fn row(delivery: Delivery, now: Micros) -> Row {
+    if delivery.expires_at.is_some_and(|at| micros(at) <= now) {
+        Row::Expired(delivery)
+    } else {
+        Row::Message(delivery)
+    }
+}

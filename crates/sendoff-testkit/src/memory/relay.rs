@@ -1,0 +1,125 @@
+//! Room: relay.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::Result;
+use sendoff::store::{
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement,
+};
+
+use super::clock::{Micros, span};
+use super::settle::Settling;
+use super::tables::Tables;
+use super::{LANES, MemoryReader, MemoryStore, Verb};
+
+impl MemoryStore {
+    /// One call: the faults that were ordered for it, and between them the whole change under one lock.
+    pub(super) async fn call<T>(&self, verb: Verb, change: impl FnOnce(&mut Tables, Micros) -> T) -> Result<T> {
+        self.faults().before(verb).await?;
+        let now = self.shared.clock.now();
+        let answer = change(&mut self.tables(), now);
+        self.faults().after(verb)?;
+        Ok(answer)
+    }
+}
+
+#[async_trait]
+impl RelayStore for MemoryStore {
+    fn lanes(&self) -> Lane {
+        LANES
+    }
+
+    async fn enlist(&self, owner: OwnerId, _name: &str, lease: Duration) -> Result<()> {
+        self.call(Verb::Enlist, |tables, now| {
+            tables.relays.insert(owner, now.saturating_add(span(lease)));
+        })
+        .await
+    }
+
+    async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        self.call(Verb::Heartbeat, |tables, now| {
+            tables.heartbeat(owner, now.saturating_add(span(lease)), now)
+        })
+        .await
+    }
+
+    async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        self.call(Verb::Acquire, |tables, now| tables.acquire(owner, limit, now))
+            .await?
+    }
+
+    async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.call(Verb::Release, |tables, _| tables.release(owner, lanes)).await
+    }
+
+    async fn retire(&self, owner: OwnerId) -> Result<()> {
+        self.call(Verb::Retire, |tables, _| tables.retire(owner)).await
+    }
+
+    async fn evict(&self) -> Result<u64> {
+        self.call(Verb::Evict, Tables::evict).await
+    }
+
+    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.call(Verb::Absolve, |tables, _| tables.absolve(owner, lanes)).await
+    }
+
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        self.call(Verb::Suspect, |tables, _| tables.suspect(owner, lane, row))
+            .await
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(MemoryReader::new(self.clone()))
+    }
+
+    async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {
+        self.call(Verb::BlockedKeys, |tables, _| tables.blocked_keys(lanes))
+            .await
+    }
+
+    async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
+        let forgets = self.faults().forgets_settle();
+        self.call(Verb::Settle, |tables, now| {
+            let before = forgets.then(|| tables.messages());
+            let report = Settling::new(tables, now, self.shared.keep_delivered).settle(owner, settlements);
+            if let Some(before) = before {
+                tables.restore(before);
+            }
+            report
+        })
+        .await
+    }
+
+    async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64> {
+        self.call(Verb::ReleaseOrphans, |tables, now| {
+            let held: Vec<Lane> = lanes
+                .iter()
+                .copied()
+                .filter(|lane| tables.lanes[usize::from(*lane)].owner == Some(owner))
+                .collect();
+            tables.release_orphans(&held, now)
+        })
+        .await
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        self.call(Verb::Backlog, |tables, now| {
+            let is_due = |due: Option<Micros>| due.is_some_and(|due| due <= now);
+            let due = tables.waiting.values().filter(|row| is_due(row.due_at)).count();
+            Backlog {
+                ready: tables.ready.len() as u64,
+                due: due as u64,
+                waiting: (tables.waiting.len() - due) as u64,
+                dead: tables.dead.len() as u64,
+            }
+        })
+        .await
+    }
+
+    async fn paused(&self) -> Result<Vec<(String, String)>> {
+        self.call(Verb::Paused, |tables, _| tables.paused.iter().cloned().collect())
+            .await
+    }
+}
