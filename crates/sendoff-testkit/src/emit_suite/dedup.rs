@@ -1,0 +1,118 @@
+//! Cases: at most one message of an idempotency key.
+
+use std::sync::Barrier;
+
+use sendoff::{Emitted, ErrorKind, OnDuplicate};
+
+use super::EmitHarness;
+use super::rows::{ids, rows};
+use super::setup::{block_on, message, outbox};
+
+/// A duplicate reports the first id: in the same transaction, in a later one, and after the first was delivered.
+pub async fn a_duplicate_names_the_first_message<H: EmitHarness>(harness: &H) {
+    let outbox = outbox(harness);
+    let first = message("order.placed").idempotency_key("k");
+    let again = || message("order.placed").idempotency_key("k");
+    let duplicate = Emitted::Duplicate { first: first.id() };
+
+    let mut tx = harness.begin().await;
+    assert_eq!(
+        harness.emit(&outbox, &mut tx, first.clone()).await.unwrap().id(),
+        first.id()
+    );
+    assert_eq!(harness.emit(&outbox, &mut tx, again()).await.unwrap(), duplicate);
+    let other = message("order.paid").idempotency_key("k");
+    assert!(
+        !harness
+            .emit(&outbox, &mut tx, other.clone())
+            .await
+            .unwrap()
+            .is_duplicate()
+    );
+    harness.commit(tx).await;
+
+    let mut tx = harness.begin().await;
+    assert_eq!(harness.emit(&outbox, &mut tx, again()).await.unwrap(), duplicate);
+    harness.commit(tx).await;
+    assert_eq!(ids(&rows(harness).await), [first.id(), other.id()]);
+
+    harness
+        .execute(&harness.names().render("DELETE FROM outbox_message"))
+        .await;
+    let mut tx = harness.begin().await;
+    assert_eq!(harness.emit(&outbox, &mut tx, again()).await.unwrap(), duplicate);
+    harness.commit(tx).await;
+    assert!(rows(harness).await.is_empty());
+}
+
+/// Rolling back gives the idempotency key back.
+pub async fn a_key_of_a_rolled_back_transaction_is_free<H: EmitHarness>(harness: &H) {
+    let outbox = outbox(harness);
+    let mut tx = harness.begin().await;
+    harness
+        .emit(&outbox, &mut tx, message("a").idempotency_key("k"))
+        .await
+        .unwrap();
+    harness.rollback(tx).await;
+    let mut tx = harness.begin().await;
+    let second = message("a").idempotency_key("k");
+    let emitted = harness.emit(&outbox, &mut tx, second.clone()).await.unwrap();
+    assert_eq!(emitted, Emitted::Stored { id: second.id() });
+    harness.commit(tx).await;
+}
+
+/// A duplicate may be an error; what else the transaction did can still be committed.
+pub async fn a_duplicate_that_is_to_fail_leaves_the_transaction_usable<H: EmitHarness>(harness: &H) {
+    let outbox = outbox(harness);
+    let mut tx = harness.begin().await;
+    let first = message("a").idempotency_key("k");
+    harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
+    let second = message("a").idempotency_key("k").on_duplicate(OnDuplicate::Fail);
+    let error = harness.emit(&outbox, &mut tx, second).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Duplicate);
+    assert!(error.to_string().contains(&first.id().to_string()), "{error}");
+    let after = message("b");
+    harness.emit(&outbox, &mut tx, after.clone()).await.unwrap();
+    harness.commit(tx).await;
+    assert_eq!(ids(&rows(harness).await), [first.id(), after.id()]);
+}
+
+/// Of many transactions at once that use one key, of which some roll back, one message is left.
+pub async fn concurrent_emits_of_one_idempotency_key_store_exactly_one<H: EmitHarness>(harness: &H) {
+    const TRANSACTIONS: usize = 8;
+    let outbox = outbox(harness);
+    let start = Barrier::new(TRANSACTIONS);
+    let work = |number: usize| {
+        block_on(async {
+            start.wait();
+            let mut tx = harness.begin().await;
+            let emitted = harness
+                .emit(&outbox, &mut tx, message("a").idempotency_key("k"))
+                .await
+                .unwrap();
+            if number.is_multiple_of(2) {
+                harness.rollback(tx).await;
+                return None;
+            }
+            harness.commit(tx).await;
+            Some(emitted)
+        })
+    };
+    let committed: Vec<Emitted> = std::thread::scope(|scope| {
+        let work = &work;
+        let threads: Vec<_> = (0..TRANSACTIONS)
+            .map(|number| scope.spawn(move || work(number)))
+            .collect();
+        threads
+            .into_iter()
+            .filter_map(|thread| thread.join().unwrap())
+            .collect()
+    });
+    let stored: Vec<_> = committed.iter().filter(|emitted| !emitted.is_duplicate()).collect();
+    assert_eq!((committed.len(), stored.len()), (TRANSACTIONS / 2, 1), "{committed:?}");
+    assert!(
+        committed.iter().all(|emitted| emitted.id() == stored[0].id()),
+        "{committed:?}"
+    );
+    assert_eq!(ids(&rows(harness).await), [stored[0].id()]);
+}
