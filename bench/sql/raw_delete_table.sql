@@ -1,0 +1,8 @@
+-- What a careful team writes by hand: a bigint key, nothing indexed that need not be.
+CREATE TABLE bench_raw (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    message_id uuid NOT NULL,
+    topic text NOT NULL,
+    payload bytea NOT NULL,
+    created_at timestamptz NOT NULL DEFAULT now()
+) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0)

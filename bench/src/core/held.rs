@@ -1,0 +1,59 @@
+//! Draining while somebody else keeps a transaction open.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use anyhow::Result;
+use sendoff::{Message, Outbox};
+use sendoff_relay::Settings;
+
+use crate::figure::{Figures, Goal};
+use crate::subject::{Relays, Schema, connect};
+
+const RATE: u64 = 4000;
+const SECONDS: u64 = 30;
+
+pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
+    let cases = [
+        ("held_snapshot_drain_vs_offered", "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM outbox_message"),
+        (
+            "held_writer_drain_vs_offered",
+            "BEGIN; INSERT INTO outbox_message (topic, payload) VALUES ('bench.topic', 'held')",
+        ),
+    ];
+    for (name, holder) in cases {
+        if !figures.wants(&[name]) {
+            continue;
+        }
+        let (ratio, backlog) = offer(holder).await?;
+        figures.progress(&format!("{name}: backlog at the end {backlog}"));
+        anyhow::ensure!(backlog <= 1000, "{name}: a backlog of {backlog} was left");
+        figures.report(name, "ratio", Goal::AtLeast(0.95), &[ratio]);
+    }
+    Ok(())
+}
+
+async fn offer(holder: &str) -> Result<(f64, u64)> {
+    let schema = Schema::fresh("bench_held").await?;
+    let relays = Relays::start(vec![Arc::new(schema.store(false)?)], Settings::default()).await?;
+    let held = connect().await?;
+    held.batch_execute(&schema.names.render(holder)).await?;
+    let outbox = Outbox::builder().names(schema.names.clone()).build();
+    let mut client = connect().await?;
+    let mut tick = tokio::time::interval(Duration::from_millis(10));
+    let at_once = RATE / 100;
+    let mut offered = 0;
+    for _ in 0..SECONDS * 100 {
+        tick.tick().await;
+        let messages = (0..at_once).map(|_| Message::bytes("bench.topic", "application/octet-stream", vec![7; 256]));
+        let tx = client.transaction().await?;
+        outbox.emit_many(&tx, messages).await?;
+        tx.commit().await?;
+        offered += at_once;
+    }
+    let delivered = relays.sink.count.load(Ordering::Relaxed);
+    held.batch_execute("ROLLBACK").await?;
+    relays.stop().await?;
+    Ok((delivered as f64 / offered as f64, offered.saturating_sub(delivered)))
+}

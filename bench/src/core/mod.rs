@@ -1,0 +1,21 @@
+//! Group `core`.
+
+mod drain;
+mod emit;
+mod held;
+mod latency;
+mod sqlite;
+mod wal;
+
+use anyhow::Result;
+
+use crate::figure::Figures;
+
+pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
+    drain::measure(figures).await?;
+    sqlite::measure(figures).await?;
+    wal::measure(figures).await?;
+    emit::measure(figures).await?;
+    latency::measure(figures).await?;
+    held::measure(figures).await
+}

@@ -1,0 +1,47 @@
+//! The measurements of Sendoff: ratios against baselines in the same run, never bare times.
+#![forbid(unsafe_code)]
+#![allow(clippy::print_stdout, clippy::print_stderr)]
+
+mod backlog;
+mod core;
+mod figure;
+mod subject;
+
+use clap::{Parser, ValueEnum};
+use figure::Figures;
+
+#[derive(Parser)]
+struct Args {
+    /// What to measure
+    group: Group,
+    /// Print one JSON object a line
+    #[arg(long)]
+    json: bool,
+    /// Measure only figures whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Rounds a figure
+    #[arg(long, default_value_t = 5)]
+    rounds: usize,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Group {
+    Core,
+    Backlog,
+    /// Internal: drains as a process of its own, so that its memory can be read
+    Drain,
+}
+
+#[tokio::main]
+async fn main() -> anyhow::Result<()> {
+    let args = Args::parse();
+    let mut figures = Figures::new(args.json, args.only, args.rounds.max(1));
+    match args.group {
+        Group::Core => core::measure(&mut figures).await?,
+        Group::Backlog => backlog::measure(&mut figures).await?,
+        Group::Drain => return backlog::drain().await,
+    }
+    figures.finish();
+    Ok(())
+}
