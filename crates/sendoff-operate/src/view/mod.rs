@@ -1,0 +1,13 @@
+//! Answers, as they are printed and served: the field names and their JSON are the same everywhere.
+
+mod leg;
+mod list;
+mod message;
+mod retry;
+mod summary;
+
+pub use leg::{LegView, TriedView};
+pub use list::ListView;
+pub use message::MessageView;
+pub use retry::RetryView;
+pub use summary::SummaryView;
