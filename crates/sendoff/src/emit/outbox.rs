@@ -247,13 +247,25 @@ async fn run<A, Tx: OutboxTx<A>>(
     })
     .await
     .map_err(|error| {
-        // Only the first line: drivers may add the values of the row below it.
-        let why = error.to_string().lines().next().unwrap_or_default().to_owned();
         Error::new(ErrorKind::Backend, "the message could not be written to the outbox")
-            .because(why)
+            .because(why(&*error))
             .next_step("roll back; if its table is missing run `sendoff migrate`, if it is denied grant the emit role")
             .with_source(error)
     })
+}
+
+/// What the driver says, and what it only says in a source: some say no more than "db error" themselves.
+fn why(error: &(dyn std::error::Error + 'static)) -> String {
+    // Only first lines: drivers may add the values of the row below them.
+    let first_line = |error: &dyn std::error::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
+    let mut why = first_line(error);
+    for source in std::iter::successors(error.source(), |error| error.source()) {
+        let line = first_line(source);
+        if !why.contains(&line) {
+            why = format!("{why}: {line}");
+        }
+    }
+    why
 }
 
 fn duplicate(message: &Message, first: Uuid) -> Error {
