@@ -1,4 +1,10 @@
 //! The emit suite, and what only sea-orm can get wrong, on PostgreSQL.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use std::error::Error as StdError;
 
@@ -70,7 +76,9 @@ impl EmitHarness for Harness {
 }
 
 async fn connect() -> DatabaseConnection {
-    let options = ConnectOptions::new(emit_suite::postgres_url()).max_connections(1).to_owned();
+    let options = ConnectOptions::new(emit_suite::postgres_url())
+        .max_connections(1)
+        .to_owned();
     Database::connect(options).await.unwrap()
 }
 
@@ -101,13 +109,19 @@ async fn one_connection_takes_many_messages_with_and_without_what_is_optional() 
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let tx = harness.begin().await;
     let bare = || vec![message(), message()];
-    let full = || bare().into_iter().map(|message| message.key("k").header("h", "v").max_attempts(3));
+    let full = || {
+        bare()
+            .into_iter()
+            .map(|message| message.key("k").header("h", "v").max_attempts(3))
+    };
     for _ in 0..2 {
         outbox.emit_many(&tx, bare()).await.unwrap();
         outbox.emit_many(&tx, full()).await.unwrap();
     }
     tx.commit().await.unwrap();
-    let keys = harness.names().render("SELECT key FROM outbox_message WHERE key IS NOT NULL AND max_attempts = 3");
+    let keys = harness
+        .names()
+        .render("SELECT key FROM outbox_message WHERE key IS NOT NULL AND max_attempts = 3");
     assert_eq!(harness.texts(&keys).await, ["k"; 4]);
 }
 

@@ -1,5 +1,11 @@
 //! The emit suite, and what only sqlx can get wrong, on PostgreSQL.
 #![cfg(feature = "postgres")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 use std::error::Error as StdError;
 
@@ -57,12 +63,18 @@ impl EmitHarness for Harness {
 
     async fn execute(&self, sql: &str) {
         let mut connection = PgConnection::connect(&emit_suite::postgres_url()).await.unwrap();
-        sqlx::raw_sql(AssertSqlSafe(sql)).execute(&mut connection).await.unwrap();
+        sqlx::raw_sql(AssertSqlSafe(sql))
+            .execute(&mut connection)
+            .await
+            .unwrap();
     }
 
     async fn texts(&self, sql: &str) -> Vec<String> {
         let mut connection = PgConnection::connect(&emit_suite::postgres_url()).await.unwrap();
-        sqlx::query_scalar(AssertSqlSafe(sql)).fetch_all(&mut connection).await.unwrap()
+        sqlx::query_scalar(AssertSqlSafe(sql))
+            .fetch_all(&mut connection)
+            .await
+            .unwrap()
     }
 
     fn is_driver_error(error: &(dyn StdError + 'static)) -> bool {

@@ -1,4 +1,10 @@
 //! The emit suite, and what only tokio-postgres can get wrong.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
 
 mod round_trips;
 
@@ -75,7 +81,9 @@ impl EmitHarness for Harness {
     }
 
     fn is_driver_error(error: &(dyn StdError + 'static)) -> bool {
-        error.downcast_ref::<tokio_postgres::Error>().is_some_and(|error| error.code().is_some())
+        error
+            .downcast_ref::<tokio_postgres::Error>()
+            .is_some_and(|error| error.code().is_some())
     }
 }
 
@@ -118,7 +126,11 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
             outbox.emit(&tx, message()).await.unwrap();
             outbox.emit_many(&tx, [message(), message()]).await.unwrap();
             outbox.emit(&tx, message().idempotency_key("k")).await.unwrap();
-            let named: i64 = tx.query_typed_one("SELECT count(*) FROM pg_prepared_statements WHERE name <> ''", &[]).await.unwrap().get(0);
+            let named: i64 = tx
+                .query_typed_one("SELECT count(*) FROM pg_prepared_statements WHERE name <> ''", &[])
+                .await
+                .unwrap()
+                .get(0);
             assert_eq!(named, 0);
             tx.commit().await.unwrap();
         }
@@ -135,7 +147,9 @@ async fn every_emit_is_one_round_trip() {
     let tokio_postgres::config::Host::Tcp(host) = &config.get_hosts()[0] else {
         panic!("the tests' server is reached by TCP");
     };
-    let socket = TcpStream::connect((host.as_str(), config.get_ports()[0])).await.unwrap();
+    let socket = TcpStream::connect((host.as_str(), config.get_ports()[0]))
+        .await
+        .unwrap();
     let (socket, trips) = RoundTrips::count(socket);
     let (mut client, connection) = config.connect_raw(socket, NoTls).await.unwrap();
     tokio::spawn(connection);

@@ -76,7 +76,7 @@ pub async fn a_thousand_messages_with_idempotency_keys_are_stored_in_order<H: Em
 fn mixed(number: usize) -> Message {
     let payload = vec![0xf0; number % 7];
     let mut message = Message::bytes("t", "x/y", payload);
-    if number % 2 == 0 {
+    if number.is_multiple_of(2) {
         message = message.key(number % 5);
     }
     for header in 0..number % 3 {

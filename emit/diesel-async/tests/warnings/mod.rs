@@ -7,17 +7,20 @@ use tracing_subscriber::fmt::MakeWriter;
 
 /// The lines so far.
 #[derive(Clone, Default)]
-pub struct Lines(Arc<Mutex<Vec<u8>>>);
+pub(crate) struct Lines(Arc<Mutex<Vec<u8>>>);
 
 /// Collects until the guard is dropped.
-pub fn collect() -> (Lines, tracing::subscriber::DefaultGuard) {
+pub(crate) fn collect() -> (Lines, tracing::subscriber::DefaultGuard) {
     let lines = Lines::default();
-    let subscriber = tracing_subscriber::fmt().with_writer(lines.clone()).with_ansi(false).finish();
+    let subscriber = tracing_subscriber::fmt()
+        .with_writer(lines.clone())
+        .with_ansi(false)
+        .finish();
     (lines, tracing::subscriber::set_default(subscriber))
 }
 
 impl Lines {
-    pub fn take(&self) -> String {
+    pub(crate) fn take(&self) -> String {
         String::from_utf8(std::mem::take(&mut self.0.lock().unwrap())).unwrap()
     }
 }

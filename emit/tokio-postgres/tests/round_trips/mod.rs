@@ -11,7 +11,7 @@ use tokio::net::TcpStream;
 
 /// The count, shared with the socket.
 #[derive(Clone, Default)]
-pub struct RoundTrips(Arc<State>);
+pub(crate) struct RoundTrips(Arc<State>);
 
 #[derive(Default)]
 struct State {
@@ -20,18 +20,18 @@ struct State {
 }
 
 impl RoundTrips {
-    pub fn count(socket: TcpStream) -> (CountingSocket, Self) {
+    pub(crate) fn count(socket: TcpStream) -> (CountingSocket, Self) {
         let trips = Self::default();
         (CountingSocket(socket, trips.clone()), trips)
     }
 
-    pub fn get(&self) -> u64 {
+    pub(crate) fn get(&self) -> u64 {
         self.0.trips.load(Ordering::SeqCst)
     }
 }
 
 /// A trip begins with the first write after a read.
-pub struct CountingSocket(TcpStream, RoundTrips);
+pub(crate) struct CountingSocket(TcpStream, RoundTrips);
 
 impl CountingSocket {
     fn wrote(&self) {
