@@ -23,7 +23,10 @@ pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState};
-pub use operate::{Filter, Listing, OperateStore, Status, Stored, Summary};
+pub use operate::{
+    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
+    Windows,
+};
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};

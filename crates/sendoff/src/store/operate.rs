@@ -181,4 +181,216 @@ pub trait OperateStore: Send + Sync {
     /// # Errors
     /// What the database says.
     async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64>;
+
+    /// How many messages fit.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        let _ = filter;
+        Err(unsupported("counting by a filter"))
+    }
+
+    /// Makes up to `limit` waiting messages that fit due at once, oldest first; with `reset`, as if they had never been
+    /// tried. Held ones stay held: order is not given up. Returns how many.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+        let _ = (filter, reset, limit, who);
+        Err(unsupported("making messages due"))
+    }
+
+    /// Deletes up to `limit` dead letters that fit, oldest first. Followers of those that blocked their key are let go.
+    /// Returns how many.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        let _ = (filter, limit, who);
+        Err(unsupported("discarding dead letters"))
+    }
+
+    /// Keys whose messages wait behind another, those with the most held messages first.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
+        let _ = limit;
+        Err(unsupported("listing keys"))
+    }
+
+    /// Lets a key go on: its dead letters stay dead and block no more, and its followers become due. `leg` limits it to
+    /// one sink. Returns how many dead letters blocked it.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
+        let _ = (key, leg, who);
+        Err(unsupported("releasing keys"))
+    }
+
+    /// All lanes, who holds them, and how much is in them.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn lane_views(&self) -> Result<Vec<LaneView>> {
+        Err(unsupported("listing lanes"))
+    }
+
+    /// Pauses a topic or a sink. Returns whether it was not paused before.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let _ = (what, who);
+        Err(unsupported("pausing"))
+    }
+
+    /// Ends a pause. Returns whether there was one.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let _ = (what, who);
+        Err(unsupported("resuming"))
+    }
+
+    /// What is paused, since when and by whom.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn pauses(&self) -> Result<Vec<PauseView>> {
+        Err(unsupported("listing pauses"))
+    }
+
+    /// Deletes up to `limit` of what is older than the windows, and says how much of that is left.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        let _ = (windows, limit, who);
+        Err(unsupported("cleaning up"))
+    }
+
+    /// The newest audit rows first.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
+        let _ = limit;
+        Err(unsupported("the audit"))
+    }
+}
+
+fn unsupported(what: &str) -> crate::Error {
+    crate::Error::new(
+        crate::ErrorKind::Unsupported,
+        format!("{what} is not offered by this store"),
+    )
+}
+
+/// A key whose messages wait for a sink.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KeyView {
+    /// The key.
+    pub key: String,
+    /// The sink.
+    pub leg: String,
+    /// Its lane.
+    pub lane: i64,
+    /// Messages that wait behind the first.
+    pub held: u64,
+    /// The message that they wait for.
+    pub head: Option<Uuid>,
+    /// Its state: `retry`, `down`, or `dead`.
+    pub state: String,
+    /// When it is tried again.
+    pub due_at: Option<SystemTime>,
+    /// What went wrong with it.
+    pub last_error: Option<String>,
+}
+
+/// A lane and its owner.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LaneView {
+    /// Its number.
+    pub lane: i64,
+    /// How often it changed hands.
+    pub epoch: i64,
+    /// The relay that holds it.
+    pub owner: Option<Uuid>,
+    /// What people call that relay.
+    pub relay: Option<String>,
+    /// Until when its lease holds, unless renewed.
+    pub until: Option<SystemTime>,
+    /// Crashes of owners in a row.
+    pub crashes: i64,
+    /// Ready messages in it.
+    pub ready: u64,
+}
+
+/// What can be paused.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Pausable {
+    /// A topic: its messages wait.
+    Topic(String),
+    /// A sink: nothing is handed to it.
+    Sink(String),
+}
+
+impl Pausable {
+    /// The word for its kind, and its name.
+    pub fn kind_and_name(&self) -> (&'static str, &str) {
+        match self {
+            Self::Topic(name) => ("topic", name),
+            Self::Sink(name) => ("sink", name),
+        }
+    }
+}
+
+/// A pause.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PauseView {
+    /// What is paused.
+    pub what: Pausable,
+    /// Since when.
+    pub since: SystemTime,
+    /// By whom.
+    pub by: String,
+}
+
+/// What is old enough to go; `None` keeps it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Windows {
+    /// Delivered messages, by when they were delivered.
+    pub delivered: Option<std::time::Duration>,
+    /// Dead letters, by when they died. Those that block a key are kept.
+    pub dead: Option<std::time::Duration>,
+    /// Whether idempotency keys whose window has passed go.
+    pub dedup: bool,
+}
+
+/// What a clean-up did.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Cleaned {
+    /// Rows that are gone.
+    pub deleted: u64,
+    /// Rows that are old enough and still there.
+    pub remaining: u64,
+}
+
+/// What an operator did.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AuditView {
+    /// When.
+    pub at: SystemTime,
+    /// Who.
+    pub who: String,
+    /// What.
+    pub action: String,
+    /// On which messages, as JSON.
+    pub filter: String,
+    /// How many.
+    pub affected: u64,
 }

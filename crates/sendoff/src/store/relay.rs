@@ -99,6 +99,14 @@ pub trait RelayStore: Send + Sync + 'static {
         Ok(Vec::new())
     }
 
+    /// A little of the regular cleaning: deletes up to `limit` rows that are older than the store's configured windows
+    /// (delivered messages, idempotency keys), and prepares what delivered messages will need. Several relays may do it
+    /// at once. Returns how many rows went; fewer than `limit` means that it is clean.
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        let _ = limit;
+        Ok(0)
+    }
+
     /// A source of wake-ups from other processes; `None` where the store has none.
     async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
         Ok(None)
