@@ -21,6 +21,8 @@ pub struct Settings {
     pub due_interval: Duration,
     /// How often the janitor looks for held messages that nothing holds any more.
     pub sweep: Duration,
+    /// How often the store cleans up what its windows let go.
+    pub clean: Duration,
     /// How long a stopping relay waits for sinks to confirm what is in flight.
     pub drain_timeout: Duration,
     /// After how many crashes of relays a lane is worked through one message at a time; after as many more on one
@@ -41,6 +43,7 @@ impl Default for Settings {
             idle_time: Duration::from_millis(200),
             due_interval: Duration::from_millis(25),
             sweep: Duration::from_secs(5),
+            clean: Duration::from_secs(60),
             drain_timeout: Duration::from_secs(25),
             crash_limit: 2,
             seed: None,

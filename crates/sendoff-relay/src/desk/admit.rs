@@ -81,7 +81,21 @@ impl Desk {
             let error = format!("no route matches the topic {:?}", delivery.topic);
             return self.admit_dead(delivery, epoch, DeadReason::Unroutable, error);
         }
+        let paused = self
+            .paused_topics
+            .iter()
+            .any(|pattern| pattern.matches(&delivery.topic));
         let id = self.insert(delivery, epoch, legs);
+        if paused {
+            for leg in 0..self.items[&id].legs.len() {
+                self.wait_for_sink(
+                    Ticket { item: id, leg },
+                    PAUSED_TOPIC_DELAY,
+                    "the topic is paused".to_owned(),
+                );
+            }
+            return;
+        }
         for leg in 0..self.items[&id].legs.len() {
             self.queue_leg(Ticket { item: id, leg }, now);
         }

@@ -21,8 +21,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::FxHashMap;
-use sendoff::Delivery;
 use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Row, Settlement, Verdict};
+use sendoff::{Delivery, Pattern};
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
@@ -82,6 +82,8 @@ struct SinkDesk {
 
 /// How long messages for a paused sink wait before they are looked at again.
 const PAUSED_DELAY: Duration = Duration::from_secs(5);
+/// How long messages of a paused topic wait, unless the pause is ended: then they are due at once.
+const PAUSED_TOPIC_DELAY: Duration = Duration::from_secs(3600);
 
 impl SinkDesk {
     /// For how long, and why, nothing may go to this sink.
@@ -105,6 +107,7 @@ pub(crate) struct Desk {
     next_item: u64,
     bytes: usize,
     sinks: Vec<SinkDesk>,
+    paused_topics: Vec<Pattern>,
     /// Rows of lanes that are worked through one message at a time.
     careful: VecDeque<Row>,
     careful_item: Option<(Lane, Place)>,
@@ -134,6 +137,7 @@ impl Desk {
             items: FxHashMap::default(),
             next_item: 0,
             bytes: 0,
+            paused_topics: Vec::new(),
             careful: VecDeque::new(),
             careful_item: None,
             to_settle: Vec::new(),
@@ -225,11 +229,18 @@ impl Desk {
         self.sinks.iter().filter_map(|desk| desk.breaker.shut_until(now)).min()
     }
 
-    /// These sinks are paused by an operator, and no others.
-    pub(crate) fn pause(&mut self, names: &[String]) {
+    /// These sinks and topics are paused by an operator, and no others.
+    pub(crate) fn pause(&mut self, paused: &[(String, String)]) {
+        let of_kind = |wanted: &'static str| {
+            paused
+                .iter()
+                .filter(move |(kind, _)| kind == wanted)
+                .map(|(_, name)| name)
+        };
         for (planned, desk) in self.plan.sinks.iter().zip(&mut self.sinks) {
-            desk.paused = names.iter().any(|name| **name == *planned.name);
+            desk.paused = of_kind("sink").any(|name| **name == *planned.name);
         }
+        self.paused_topics = of_kind("topic").filter_map(|name| name.parse().ok()).collect();
     }
 
     pub(crate) fn sink(&self, sink: SinkIndex) -> &crate::plan::PlannedSink {

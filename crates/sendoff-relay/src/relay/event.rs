@@ -27,6 +27,7 @@ pub(super) enum Event {
     Settled(Vec<Settlement>, SettleReport),
     Suspected(Result<()>),
     Swept(Result<u64>),
-    Paused(Result<Vec<String>>),
+    Paused(Result<Vec<(String, String)>>),
+    Cleaned(Result<u64>),
     Chore(Result<()>),
 }

@@ -1,6 +1,10 @@
 //! Putting the parts together.
 
+mod deliver;
 mod event;
+mod hold;
+mod janitors;
+mod read;
 mod running;
 mod steps;
 

@@ -60,6 +60,8 @@ pub(super) struct Running {
     pub(super) suspecting: bool,
     pub(super) next_sweep: Instant,
     pub(super) sweeping: bool,
+    pub(super) next_clean: Instant,
+    pub(super) cleaning: bool,
 
     pub(super) once: bool,
     pub(super) stopping: Option<Instant>,
@@ -124,6 +126,8 @@ impl Running {
             suspecting: false,
             next_sweep: now + relay.settings.sweep,
             sweeping: false,
+            next_clean: now + relay.settings.clean,
+            cleaning: false,
             once,
             stopping: None,
             settings: relay.settings,
@@ -217,7 +221,7 @@ impl Running {
         if let Some(deadline) = self.stopping {
             at = at.min(deadline);
         } else {
-            at = at.min(self.next_sweep);
+            at = at.min(self.next_sweep).min(self.next_clean);
             if self.can_read() {
                 at = at.min(self.next_poll);
             }

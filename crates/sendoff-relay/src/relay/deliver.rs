@@ -1,0 +1,55 @@
+//! Publishing and settling, each as soon as it can go.
+
+use tokio::time::Instant;
+
+use super::event::Event;
+use super::running::Running;
+use crate::publish::publish;
+use crate::settle::settle;
+
+/// How many rows one settlement transaction takes at most.
+const SETTLE_AT_ONCE: usize = 10_000;
+
+impl Running {
+    pub(super) fn start_publishing(&mut self, now: Instant) {
+        if now >= *self.lease.borrow() {
+            return;
+        }
+        for sink in 0..self.desk.sink_count() {
+            while self.with_sink[sink] < self.desk.sink(sink).settings.concurrency.max(1) {
+                let Some(batch) = self.desk.next_batch(sink, now) else {
+                    break;
+                };
+                self.with_sink[sink] += 1;
+                let planned = self.desk.sink(sink);
+                let work = publish(
+                    planned.sink.clone(),
+                    batch.deliveries,
+                    planned.settings.timeout,
+                    self.lease.subscribe(),
+                );
+                let tickets = batch.tickets;
+                self.tasks.spawn(async move {
+                    Event::Published {
+                        sink,
+                        tickets,
+                        published: work.await,
+                    }
+                });
+            }
+        }
+    }
+
+    pub(super) fn start_settling(&mut self) {
+        if self.settling || !self.desk.has_settlements() {
+            return;
+        }
+        self.settling = true;
+        let settlements = self.desk.take_settlements(SETTLE_AT_ONCE);
+        let work = settle(self.store.clone(), self.owner, settlements, self.lease.subscribe());
+        self.tasks.spawn(async move {
+            let (settlements, report) = work.await;
+            Event::Settled(settlements, report)
+        });
+    }
+}

@@ -1,0 +1,144 @@
+//! Holding lanes: heartbeat, fair share, hand-over, and what happens when all is lost.
+
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId};
+use tokio::time::Instant;
+
+use super::event::Event;
+use super::running::{Running, publishing_time};
+use crate::lease::fair_share;
+
+impl Running {
+    pub(super) fn start_beat(&mut self, now: Instant) {
+        if self.beating || now < self.next_beat {
+            return;
+        }
+        self.beating = true;
+        self.next_beat = now + self.settings.heartbeat;
+        let (store, owner, lease) = (self.store.clone(), self.owner, self.settings.lease);
+        self.tasks.spawn(async move {
+            let sent = Instant::now();
+            let beat = store.heartbeat(owner, lease).await;
+            // Lanes of relays that are gone become free right away, for the acquisition that follows.
+            if beat.as_ref().is_ok_and(|beat| beat.alive)
+                && let Err(error) = store.evict().await
+            {
+                tracing::warn!(event = "step_failed", step = "evict", %error, "tried again later");
+            }
+            Event::Beat { sent, beat }
+        });
+    }
+
+    pub(super) fn alive(&mut self, sent: Instant, beat: &Heartbeat) {
+        self.lease.send_replace(sent + publishing_time(self.settings.lease));
+        if self.stopping.is_some() {
+            return;
+        }
+        let store = self.store.clone();
+        self.tasks.spawn(async move { Event::Paused(store.paused().await) });
+        let absolved = self.desk.absolve();
+        if !absolved.is_empty() {
+            let (store, owner) = (self.store.clone(), self.owner);
+            self.tasks
+                .spawn(async move { Event::Chore(store.absolve(owner, &absolved).await) });
+        }
+        let share = fair_share(self.store.lanes(), &beat.relays, self.owner);
+        let mine = self.desk.staying();
+        if mine.len() > share {
+            let surplus: Vec<Lane> = mine[share..].to_vec();
+            tracing::debug!(
+                event = "lanes_shared",
+                giving = surplus.len(),
+                relays = beat.relays.len(),
+                "sharing lanes"
+            );
+            self.desk.leave(&surplus);
+        } else if mine.len() < share && !self.acquiring {
+            self.start_acquiring(share - mine.len());
+        } else {
+            self.settled_in = true;
+        }
+    }
+
+    pub(super) fn start_acquiring(&mut self, limit: usize) {
+        self.acquiring = true;
+        let (store, owner) = (self.store.clone(), self.owner);
+        self.tasks.spawn(async move {
+            let acquired = async {
+                let grants = store.acquire(owner, limit).await?;
+                let lanes: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();
+                let blocked = if lanes.is_empty() {
+                    Vec::new()
+                } else {
+                    store.blocked_keys(&lanes).await?
+                };
+                Ok((grants, blocked))
+            };
+            Event::Acquired(acquired.await)
+        });
+    }
+
+    pub(super) fn gain(&mut self, grants: &[LaneGrant], blocked: Vec<BlockedKey>) {
+        self.settled_in = true;
+        self.found_nothing = false;
+        if grants.is_empty() {
+            return;
+        }
+        tracing::info!(event = "lanes_gained", count = grants.len(), "lanes leased");
+        self.desk.gain(grants, blocked);
+        self.gained.extend_from_slice(grants);
+        self.next_poll = Instant::now();
+        self.next_due = self.next_poll;
+    }
+
+    pub(super) fn start_releasing(&mut self) {
+        let lanes = if self.releasing || self.stopping.is_some() {
+            Vec::new()
+        } else {
+            self.desk.ready_to_leave()
+        };
+        if lanes.is_empty() {
+            return;
+        }
+        self.releasing = true;
+        let (store, owner) = (self.store.clone(), self.owner);
+        self.tasks.spawn(async move {
+            let released = store.release(owner, &lanes).await;
+            Event::Released(lanes, released)
+        });
+    }
+
+    pub(super) fn lose(&mut self, lanes: &[Lane]) {
+        if lanes.is_empty() {
+            return;
+        }
+        self.desk.lose(lanes);
+        self.gained.retain(|grant| !lanes.contains(&grant.lane));
+        self.lost.extend_from_slice(lanes);
+    }
+
+    /// Everything that hung on the lease is lost: another life begins, under another name.
+    pub(super) fn start_anew(&mut self) {
+        self.tasks.abort_all();
+        self.tasks = tokio::task::JoinSet::new();
+        let lanes: Vec<Lane> = (0..self.store.lanes()).collect();
+        self.lose(&lanes);
+        self.reader = Some(self.store.reader());
+        (self.gained, self.lost, self.forgotten) = Default::default();
+        let _ = self.desk.take_gone();
+        self.with_sink.fill(0);
+        (self.acquiring, self.releasing, self.settling) = (false, false, false);
+        (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
+        self.owner = OwnerId::random();
+        self.lease.send_replace(Instant::now());
+        self.beating = true;
+        let (store, owner, name, lease) = (self.store.clone(), self.owner, self.name.clone(), self.settings.lease);
+        self.tasks.spawn(async move {
+            let sent = Instant::now();
+            let beat = match store.enlist(owner, &name, lease).await {
+                Ok(()) => store.heartbeat(owner, lease).await,
+                Err(error) => Err(error),
+            };
+            Event::Beat { sent, beat }
+        });
+    }
+}

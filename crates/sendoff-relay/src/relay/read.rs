@@ -1,0 +1,86 @@
+//! Reading: when, how much, and how soon again.
+
+use sendoff::store::{Page, ReadRequest, Row};
+use tokio::time::Instant;
+
+use super::event::Event;
+use super::running::{BUSY_PAUSE, Running};
+
+impl Running {
+    pub(super) fn can_read(&self) -> bool {
+        self.reader.is_some()
+            && self.desk.lane_count() > 0
+            && self.desk.in_hand() + self.settings.batch / 4 <= self.settings.window
+            && self.desk.bytes_in_hand() < self.settings.window_bytes
+    }
+
+    pub(super) fn start_reading(&mut self, now: Instant) {
+        if now < self.next_poll || now >= *self.lease.borrow() || !self.can_read() {
+            return;
+        }
+        let Some(mut reader) = self.reader.take() else { return };
+        reader.lost(&std::mem::take(&mut self.lost));
+        reader.gained(&std::mem::take(&mut self.gained));
+        let due = now >= self.next_due;
+        if due {
+            self.next_due = now + self.settings.due_interval;
+        }
+        let room = self.settings.window - self.desk.in_hand();
+        let affordable = (self.settings.window_bytes - self.desk.bytes_in_hand()) / self.row_bytes.max(1);
+        let request = ReadRequest {
+            limit: self.settings.batch.min(room).min(affordable.max(16)),
+            settled: self.desk.take_gone(),
+            forgotten: std::mem::take(&mut self.forgotten),
+            skip_legs: if due { self.desk.shut_sinks(now) } else { Vec::new() },
+            due,
+            ready: !self.desk.all_shut(now),
+        };
+        let everywhere = request.due && request.ready;
+        self.found_nothing = false;
+        self.tasks.spawn(async move {
+            let page = reader.read(request).await;
+            Event::Read { reader, page }
+        });
+        self.looks_everywhere = everywhere;
+    }
+
+    pub(super) fn take(&mut self, page: Page) {
+        let now = Instant::now();
+        self.read_pause = Default::default();
+        self.found_nothing = page.rows.is_empty() && !page.more && self.looks_everywhere;
+        if page.rows.is_empty() {
+            self.poll_pause = (self.poll_pause * 2).min(self.settings.idle_time.max(BUSY_PAUSE));
+        } else {
+            self.poll_pause = BUSY_PAUSE;
+            self.learn_row_size(&page);
+        }
+        if self.once && page.rows.is_empty() && !self.looks_everywhere {
+            self.next_due = now;
+        }
+        self.next_poll = if page.more { now } else { now + self.poll_pause };
+        // A lane that was lost while the read was under way may have been gained anew since: its rows are read again.
+        let mut rows = page.rows;
+        rows.retain(|row| !self.lost.contains(&row.place().lane));
+        if self.stopping.is_none() {
+            self.desk.take(rows, now);
+        }
+    }
+
+    /// Large payloads make small pages, so that memory stays bounded; one page late, hence the small first one.
+    pub(super) fn learn_row_size(&mut self, page: &Page) {
+        let bytes: usize = page
+            .rows
+            .iter()
+            .map(|row| match row {
+                Row::Message(delivery) | Row::Expired(delivery) => delivery.payload.len(),
+                Row::Unreadable { .. } => 0,
+            })
+            .sum();
+        let average = bytes / page.rows.len() + 256;
+        self.row_bytes = if average > self.row_bytes {
+            average
+        } else {
+            (self.row_bytes * 3 + average) / 4
+        };
+    }
+}
