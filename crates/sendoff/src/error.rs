@@ -142,6 +142,20 @@ impl StdError for Error {
     }
 }
 
+/// What the driver says, and what it only says in a source: some say no more than "db error" themselves.
+pub(crate) fn said_by(error: &(dyn StdError + 'static)) -> String {
+    // Only first lines: drivers may add the values of the row below them.
+    let first_line = |error: &dyn StdError| error.to_string().lines().next().unwrap_or_default().to_owned();
+    let mut why = first_line(error);
+    for source in std::iter::successors(error.source(), |error| StdError::source(*error)) {
+        let line = first_line(source);
+        if !why.contains(&line) {
+            why = format!("{why}: {line}");
+        }
+    }
+    why
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -27,11 +27,13 @@
 //! | emit | [`emit`] |
 //! | store: relay, operate, migrate | [`store`] |
 //! | publish | [`sink`] |
+//! | receive, once | [`inbox`] |
 #![forbid(unsafe_code)]
 
 pub mod emit;
 pub mod envelope;
 mod error;
+pub mod inbox;
 pub mod message;
 mod pattern;
 pub mod sink;
@@ -40,6 +42,7 @@ mod wake;
 
 pub use emit::{Emitted, Outbox};
 pub use error::{BoxError, Error, ErrorKind, Result};
+pub use inbox::{Inbox, Once};
 pub use message::{Event, Headers, Message, OnDuplicate};
 pub use pattern::Pattern;
 pub use sink::{Outcome, Reason, Sink};

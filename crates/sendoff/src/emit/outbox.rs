@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::statement::{Texts, columns, json_rows, values};
 use super::validate::validate;
 use super::{Dialect, Names, OutboxTx, Param, Statement};
+use crate::error::said_by;
 use crate::{BoxError, Error, ErrorKind, Message, OnDuplicate, Result, Waker};
 
 /// What emitting a message did.
@@ -240,32 +241,16 @@ async fn run<A, Tx: OutboxTx<A>>(
     params: Vec<Param<'_>>,
     returns_ids: bool,
 ) -> Result<Vec<Uuid>> {
-    tx.run(&Statement {
-        sql,
-        params,
-        returns_ids,
-    })
-    .await
-    .map_err(|error| {
-        Error::new(ErrorKind::Backend, "the message could not be written to the outbox")
-            .because(why(&*error))
-            .next_step("roll back; if its table is missing run `sendoff migrate`, if it is denied grant the emit role")
-            .with_source(error)
-    })
-}
-
-/// What the driver says, and what it only says in a source: some say no more than "db error" themselves.
-fn why(error: &(dyn std::error::Error + 'static)) -> String {
-    // Only first lines: drivers may add the values of the row below them.
-    let first_line = |error: &dyn std::error::Error| error.to_string().lines().next().unwrap_or_default().to_owned();
-    let mut why = first_line(error);
-    for source in std::iter::successors(error.source(), |error| error.source()) {
-        let line = first_line(source);
-        if !why.contains(&line) {
-            why = format!("{why}: {line}");
-        }
-    }
-    why
+    tx.run(&Statement::new(sql, params, returns_ids))
+        .await
+        .map_err(|error| {
+            Error::new(ErrorKind::Backend, "the message could not be written to the outbox")
+                .because(said_by(&*error))
+                .next_step(
+                    "roll back; if its table is missing run `sendoff migrate`, if it is denied grant the emit role",
+                )
+                .with_source(error)
+        })
 }
 
 fn duplicate(message: &Message, first: Uuid) -> Error {

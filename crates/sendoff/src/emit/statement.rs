@@ -32,12 +32,20 @@ pub enum Param<'a> {
 /// A SQL text with its values.
 #[derive(Debug)]
 pub struct Statement<'a> {
-    pub(super) sql: &'a str,
-    pub(super) params: Vec<Param<'a>>,
-    pub(super) returns_ids: bool,
+    sql: &'a str,
+    params: Vec<Param<'a>>,
+    returns_ids: bool,
 }
 
 impl<'a> Statement<'a> {
+    pub(crate) fn new(sql: &'a str, params: Vec<Param<'a>>, returns_ids: bool) -> Self {
+        Self {
+            sql,
+            params,
+            returns_ids,
+        }
+    }
+
     /// The text, with the dialect's own placeholders. The same text for the same verb every time, so that drivers can
     /// cache it.
     pub fn sql(&self) -> &'a str {

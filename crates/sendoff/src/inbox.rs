@@ -1,0 +1,87 @@
+//! The other end: handling a message once, however often it arrives.
+
+use uuid::Uuid;
+
+use crate::emit::{Dialect, Names, OutboxTx, Param, Statement};
+use crate::error::said_by;
+use crate::{Error, ErrorKind, Result};
+
+/// Whether a message is new to a consumer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[must_use = "a message that was seen before must not be handled again"]
+pub enum Once {
+    /// Handle it now, in the same transaction.
+    First,
+    /// It was handled before: commit or roll back, and acknowledge it.
+    Seen,
+}
+
+/// Remembers, in the consumer's own database and transaction, which messages were handled.
+///
+/// Delivery is at least once: after a crash a message may arrive again, with the same id. A consumer that writes its
+/// effect in the same transaction as this note has that effect exactly once: either both are committed or neither.
+///
+/// ```ignore
+/// let mut tx = pool.begin().await?;
+/// if inbox.once(&mut tx, delivery.id, "billing").await? == Once::First {
+///     charge(&mut tx, &order).await?;
+/// }
+/// tx.commit().await?;
+/// ```
+///
+/// Notes are kept for a window (30 days unless configured) and cleaned up after it; a copy that arrives later than that
+/// counts as new.
+#[derive(Debug, Clone)]
+pub struct Inbox {
+    postgres: String,
+    sqlite: String,
+}
+
+impl Default for Inbox {
+    fn default() -> Self {
+        Self::with_names(&Names::default())
+    }
+}
+
+impl Inbox {
+    /// The inbox with the default table names.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// An inbox in other tables than `outbox_…`.
+    pub fn with_names(names: &Names) -> Self {
+        Self {
+            postgres: names.render(include_str!("../sql/postgres/inbox_once.sql")),
+            sqlite: names.render(include_str!("../sql/sqlite/inbox_once.sql")),
+        }
+    }
+
+    /// Notes that `consumer` handles the message `id` in this transaction. Several consumers of one database have a name
+    /// each. Two transactions that handle one message at the same time: the second waits for the first.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for an empty or too long consumer name; [`ErrorKind::Backend`] with the driver's error.
+    pub async fn once<A, Tx: OutboxTx<A>>(&self, mut tx: Tx, id: Uuid, consumer: &str) -> Result<Once> {
+        if consumer.is_empty() || consumer.len() > 255 || consumer.contains('\0') {
+            return Err(Error::new(ErrorKind::Invalid, "the consumer's name cannot be used")
+                .because("it is empty, longer than 255 bytes, or holds a NUL character")
+                .next_step("name the consumer like a service: billing"));
+        }
+        let sql = match tx.dialect() {
+            Dialect::Postgres => &self.postgres,
+            Dialect::Sqlite => &self.sqlite,
+        };
+        let params = vec![Param::Uuid(id), Param::Text(Some(consumer.into()))];
+        let noted = tx.run(&Statement::new(sql, params, true)).await.map_err(|error| {
+            Error::new(
+                ErrorKind::Backend,
+                format!("message {id} could not be noted in the inbox"),
+            )
+            .because(said_by(&*error))
+            .next_step("roll back; if its table is missing run `sendoff migrate` on the consumer's database")
+            .with_source(error)
+        })?;
+        Ok(if noted.is_empty() { Once::Seen } else { Once::First })
+    }
+}
