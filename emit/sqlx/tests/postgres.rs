@@ -113,13 +113,15 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
     let harness = Harness::fresh().await;
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let (one, other) = (pool(&url), pool(&url));
-    // Statements with a name would collide: every client numbers its own from 1, and both meet the same servers.
     for _ in 0..5 {
         for pool in [&one, &other] {
             let mut tx = pool.begin().await.unwrap();
             outbox.emit(&mut tx, message()).await.unwrap();
             outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
             outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+            // Named ones would collide sooner or later: every client numbers its own from 1.
+            let named = sqlx::query_scalar("SELECT name FROM pg_prepared_statements").persistent(false);
+            assert_eq!(named.fetch_all(&mut *tx).await.unwrap(), Vec::<String>::new());
             tx.commit().await.unwrap();
         }
     }

@@ -126,12 +126,8 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
             outbox.emit(&tx, message()).await.unwrap();
             outbox.emit_many(&tx, [message(), message()]).await.unwrap();
             outbox.emit(&tx, message().idempotency_key("k")).await.unwrap();
-            let named: i64 = tx
-                .query_typed_one("SELECT count(*) FROM pg_prepared_statements WHERE name <> ''", &[])
-                .await
-                .unwrap()
-                .get(0);
-            assert_eq!(named, 0);
+            let named = tx.query_typed("SELECT FROM pg_prepared_statements", &[]).await.unwrap();
+            assert!(named.is_empty());
             tx.commit().await.unwrap();
         }
     }
