@@ -21,12 +21,16 @@ pub enum Once {
 /// Delivery is at least once: after a crash a message may arrive again, with the same id. A consumer that writes its
 /// effect in the same transaction as this note has that effect exactly once: either both are committed or neither.
 ///
-/// ```ignore
-/// let mut tx = pool.begin().await?;
-/// if inbox.once(&mut tx, delivery.id, "billing").await? == Once::First {
-///     charge(&mut tx, &order).await?;
+/// ```
+/// # use sendoff::{Inbox, Once, Result, Uuid, emit::OutboxTx};
+/// # async fn on_message<A, Tx: OutboxTx<A>>(tx: Tx, message_id: Uuid) -> Result<()> {
+/// let inbox = Inbox::new();
+/// if inbox.once(tx, message_id, "billing").await? == Once::First {
+///     // write the effect here, in the same transaction
 /// }
-/// tx.commit().await?;
+/// // commit, then acknowledge the message
+/// # Ok(())
+/// # }
 /// ```
 ///
 /// Notes are kept for a window (30 days unless configured) and cleaned up after it; a copy that arrives later than that
