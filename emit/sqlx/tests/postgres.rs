@@ -120,8 +120,8 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
             outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
             outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
             // Named ones would collide sooner or later: every client numbers its own from 1.
-            let named = sqlx::query_scalar("SELECT name FROM pg_prepared_statements").persistent(false);
-            assert_eq!(named.fetch_all(&mut *tx).await.unwrap(), Vec::<String>::new());
+            let named = sqlx::query_scalar::<_, String>("SELECT name FROM pg_prepared_statements").persistent(false);
+            assert_eq!(named.fetch_all(&mut *tx).await.unwrap(), [""; 0]);
             tx.commit().await.unwrap();
         }
     }
