@@ -1,6 +1,10 @@
 -- The outbox. Every state of a message is a table, so that the hot one stays small and is only ever appended to and
 -- deleted from. Names start with `outbox_`; `sendoff migrate` puts the configured schema and prefix in their place.
 
+-- Functions below that act with their owner's rights remember the search path of this moment. Temporary tables come last
+-- in it: a caller's own temporary table of the same name must never be taken for the real one.
+SELECT set_config('search_path', concat_ws(', ', quote_ident(current_schema()), 'pg_temp'), true);
+
 -- A UUID of version 7, for producers that leave the id out.
 CREATE FUNCTION outbox_uuid_v7() RETURNS uuid LANGUAGE sql VOLATILE AS $$
     SELECT encode(
@@ -23,7 +27,7 @@ LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
     END)::smallint
 $$;
 
--- Ready now.
+-- Ready now. CACHE 1 is needed: readers rely on it that seq is handed out in order (see outbox_take_xid).
 CREATE TABLE outbox_message (
     lane smallint NOT NULL GENERATED ALWAYS AS (outbox_lane_of(key, id, priority)) STORED,
     priority smallint NOT NULL DEFAULT 0,
@@ -52,6 +56,16 @@ CREATE TABLE outbox_message (
 );
 -- A look-up by id needs no btree that every insert would pay for.
 CREATE INDEX ix_outbox_message_id ON outbox_message USING brin (id uuid_minmax_multi_ops) WITH (pages_per_range = 32);
+
+-- A statement that emits has its transaction id before it gets its first seq. Readers need that order: once every
+-- transaction with an id below X has ended, no seq can turn up any more that was handed out before X was.
+CREATE FUNCTION outbox_take_xid() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM pg_current_xact_id();
+    RETURN NULL;
+END
+$$;
+CREATE TRIGGER tr_outbox_take_xid BEFORE INSERT ON outbox_message FOR EACH STATEMENT EXECUTE FUNCTION outbox_take_xid();
 
 -- Scheduled, backing off, held behind the failed head of its key, or waiting for a sink that is down. One row a leg:
 -- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted.
@@ -317,25 +331,39 @@ REVOKE ALL ON FUNCTION outbox_before_insert FROM PUBLIC;
 REVOKE ALL ON FUNCTION outbox_emit FROM PUBLIC;
 REVOKE ALL ON FUNCTION outbox_emit_json FROM PUBLIC;
 
+-- Of these lanes, those that the relay holds with that epoch; none when its own lease has run out.
+-- The key-share lock on the relay's row conflicts with the eviction of that relay and with giving lanes back, and with
+-- nothing else: a lane that was checked here cannot change hands before this transaction ends. The lanes are looked at
+-- in a statement of their own, so that what happened while the lock was waited for is seen.
+CREATE FUNCTION outbox_check_lanes(p_owner uuid, p_lanes smallint[], p_epochs bigint[]) RETURNS smallint[]
+LANGUAGE plpgsql AS $$
+BEGIN
+    PERFORM 1 FROM outbox_relay WHERE owner = p_owner AND until > clock_timestamp() FOR KEY SHARE;
+    IF NOT FOUND THEN
+        RETURN '{}';
+    END IF;
+    RETURN ARRAY(
+        SELECT l.lane FROM unnest(p_lanes, p_epochs) AS c (lane, epoch)
+        JOIN outbox_lane AS l ON l.lane = c.lane AND l.epoch = c.epoch AND l.owner = p_owner);
+END
+$$;
+
 -- Settles delivered messages of several lanes in one round trip: p_counts[i] of p_seqs, in order, belong to p_lanes[i].
 -- Returns the lanes that the caller does not hold (any more); nothing of theirs is touched.
--- The key-share lock on the relay's row conflicts with the eviction of that relay and with nothing else, so a lane that
--- was checked here cannot change hands before this transaction ends. Losing the commit in a crash of the server only
--- sends messages twice, so it need not be waited for.
+-- Losing the commit in a crash of the server only sends messages twice, so it need not be waited for. The table may have
+-- been nearly empty when the plan was made, and be huge now: it must not be scanned as a whole.
 CREATE FUNCTION outbox_settle_delivered(
     p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[]
 ) RETURNS smallint[] LANGUAGE plpgsql AS $$
 DECLARE
+    v_held smallint[];
     v_lost smallint[] := '{}';
     v_at integer := 1;
 BEGIN
-    PERFORM set_config('synchronous_commit', 'off', true);
-    PERFORM 1 FROM outbox_relay WHERE owner = p_owner AND until > clock_timestamp() FOR KEY SHARE;
-    IF NOT FOUND THEN
-        RETURN p_lanes;
-    END IF;
+    PERFORM set_config('synchronous_commit', 'off', true), set_config('enable_seqscan', 'off', true);
+    v_held := outbox_check_lanes(p_owner, p_lanes, p_epochs);
     FOR i IN 1 .. cardinality(p_lanes) LOOP
-        IF EXISTS (SELECT 1 FROM outbox_lane WHERE lane = p_lanes[i] AND owner = p_owner AND epoch = p_epochs[i]) THEN
+        IF p_lanes[i] = ANY (v_held) THEN
             DELETE FROM outbox_message
             WHERE lane = p_lanes[i] AND seq = ANY (p_seqs[v_at : v_at + p_counts[i] - 1]);
         ELSE
@@ -345,6 +373,30 @@ BEGIN
     END LOOP;
     RETURN v_lost;
 END
+$$;
+
+-- Whether a message of a key has to wait for others of it at this leg: for one before it, for one that backs off
+-- (whichever came first: its sink may have seen later ones already), or for a dead letter that blocks.
+-- Rows with no leg yet may go to any leg.
+CREATE FUNCTION outbox_is_held(p_lane smallint, p_seq bigint, p_key text, p_leg text) RETURNS boolean
+LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (
+        SELECT 1 FROM outbox_waiting
+        WHERE lane = p_lane AND key = p_key AND leg IN (p_leg, '') AND state IN ('retry', 'held', 'down')
+            AND (seq < p_seq OR (seq > p_seq AND due_at > now()))
+    ) OR EXISTS (
+        SELECT 1 FROM outbox_dead WHERE lane = p_lane AND key = p_key AND leg IN (p_leg, '') AND blocks
+    )
+$$;
+
+-- The history of a message with one more entry; the last 20 are kept.
+CREATE FUNCTION outbox_add_history(p_history jsonb, p_leg text, p_error text) RETURNS jsonb LANGUAGE sql STABLE AS $$
+    SELECT CASE
+        WHEN jsonb_typeof(p_history) <> 'array' THEN '[]'::jsonb
+        WHEN jsonb_array_length(p_history) >= 20 THEN p_history - 0
+        ELSE p_history END
+        || jsonb_build_object(
+            'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'leg', p_leg, 'error', p_error)
 $$;
 
 -- Every message with the status that operators know.

@@ -1,1 +1,49 @@
-//! The PostgreSQL store of Sendoff
+//! The PostgreSQL store of Sendoff.
+//!
+//! [`PostgresStore`] implements every trait of [`sendoff::store`] over `tokio-postgres`. All of it works through a
+//! pooler that gives out a connection per transaction: no prepared statement outlives its call, no session state, no
+//! session locks. Only wake-ups by `LISTEN` need a direct connection, and polling does without them.
+//!
+//! | room | file |
+//! |---|---|
+//! | migrate | `migrate.rs`, `roles.rs` |
+//! | emit | `emit.rs` |
+//! | claim | `lease.rs` |
+//! | read | `read.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
+//! | settle | `settle/` |
+//! | operate | `operate.rs` |
+//! | wake | `listen.rs` |
+//!
+//! ```no_run
+//! use sendoff::store::MigrateStore;
+//! use sendoff_store_postgres::{Config, PostgresStore};
+//!
+//! # async fn start() -> sendoff::Result<()> {
+//! let store = PostgresStore::new(Config::new("postgres://localhost/shop"))?;
+//! store.migrate().await?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod config;
+mod connect;
+mod decode;
+mod emit;
+mod error;
+mod lanes;
+mod lease;
+mod listen;
+mod migrate;
+mod operate;
+mod pipeline;
+mod pool;
+mod read;
+mod roles;
+mod settle;
+mod store;
+mod straggler;
+mod texts;
+
+pub use config::Config;
+pub use store::PostgresStore;

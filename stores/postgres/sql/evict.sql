@@ -1,0 +1,15 @@
+-- A relay with a settlement under way holds a lock on its row: it is skipped, and evicted the next time.
+-- The lanes are found first and compared again by owner, so that one which changed hands meanwhile is left alone.
+WITH gone AS (
+    DELETE FROM outbox_relay WHERE owner IN (
+        SELECT owner FROM outbox_relay WHERE until <= clock_timestamp() FOR UPDATE SKIP LOCKED)
+    RETURNING owner
+), orphaned AS (
+    SELECT lane, owner FROM outbox_lane
+    WHERE owner IN (SELECT owner FROM gone)
+        OR NOT EXISTS (SELECT 1 FROM outbox_relay WHERE outbox_relay.owner = outbox_lane.owner)
+)
+UPDATE outbox_lane AS l
+SET owner = NULL, epoch = epoch + 1, crashes = crashes + 1,
+    suspect_crashes = suspect_crashes + (suspect_seq IS NOT NULL)::integer
+FROM orphaned WHERE l.lane = orphaned.lane AND l.owner = orphaned.owner

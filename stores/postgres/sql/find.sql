@@ -1,0 +1,11 @@
+-- $1 id. Every leg of one message, with what was tried.
+SELECT
+    a.status, a.id, a.topic, a.leg, a.key, a.lane, a.seq, a.aggregate_type, a.aggregate_id, a.schema_version,
+    a.idempotency_key, a.content_type, a.headers::text, a.payload, a.priority, a.attempts, a.max_attempts,
+    a.last_error, a.detail, coalesce(w.history, d.history)::text, a.created_at, a.due_at, a.expires_at, a.ended_at
+FROM outbox_all AS a
+LEFT JOIN outbox_waiting AS w
+    ON a.status IN ('pending', 'retry') AND a.detail IS NOT NULL AND w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg
+LEFT JOIN outbox_dead AS d ON a.status = 'dead' AND d.lane = a.lane AND d.seq = a.seq AND d.leg = a.leg
+WHERE a.id = $1
+ORDER BY a.created_at, a.seq, a.leg, a.ended_at

@@ -1,0 +1,109 @@
+//! How to reach the database, and what its tables are called.
+
+use std::fmt;
+use std::time::Duration;
+
+use sendoff::emit::Names;
+
+/// The settings of a [`crate::PostgresStore`].
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct Config {
+    /// Where the database is: a URL or a list of `key=value`, as libpq takes them.
+    pub url: String,
+    /// Where the outbox's tables are.
+    pub names: Names,
+    /// How long delivered messages are kept; `None`: they are deleted once they are delivered.
+    pub retention: Option<Duration>,
+    /// Whether to be woken by `LISTEN`. It takes a direct connection: switch it off behind a pooler that gives out a
+    /// connection per transaction. Polling finds everything all the same.
+    pub listen: bool,
+    /// How long connecting may take.
+    pub connect_timeout: Duration,
+    /// How long one call may take. It is measured here, not by the server: a server that hangs cannot hang the relay.
+    pub statement_timeout: Duration,
+    /// What the connections are called in `pg_stat_activity`.
+    pub application_name: String,
+}
+
+impl Config {
+    /// The default settings for the database at `url`.
+    pub fn new(url: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            names: Names::default(),
+            retention: None,
+            listen: true,
+            connect_timeout: Duration::from_secs(5),
+            statement_timeout: Duration::from_secs(15),
+            application_name: "sendoff".to_owned(),
+        }
+    }
+
+    /// Other table names.
+    #[must_use]
+    pub fn names(mut self, names: Names) -> Self {
+        self.names = names;
+        self
+    }
+
+    /// Keeps delivered messages this long.
+    #[must_use]
+    pub fn retention(mut self, retention: Option<Duration>) -> Self {
+        self.retention = retention;
+        self
+    }
+
+    /// Switches `LISTEN` on or off.
+    #[must_use]
+    pub fn listen(mut self, listen: bool) -> Self {
+        self.listen = listen;
+        self
+    }
+
+    /// Another limit for connecting.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Another limit for one call.
+    #[must_use]
+    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
+        self.statement_timeout = timeout;
+        self
+    }
+
+    /// Another name in `pg_stat_activity`.
+    #[must_use]
+    pub fn application_name(mut self, name: impl Into<String>) -> Self {
+        self.application_name = name.into();
+        self
+    }
+}
+
+/// Without the URL: it may hold a password.
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Config")
+            .field("names", &self.names)
+            .field("retention", &self.retention)
+            .field("listen", &self.listen)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("statement_timeout", &self.statement_timeout)
+            .field("application_name", &self.application_name)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_password_is_not_shown() {
+        let config = Config::new("postgres://shop:hunter2@localhost/shop");
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+}

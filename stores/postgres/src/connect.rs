@@ -1,0 +1,117 @@
+//! One connection to the server.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Result};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use tokio_postgres::tls::NoTlsStream;
+use tokio_postgres::{Client, Connection, NoTls, Socket};
+
+use crate::config::Config;
+use crate::error::{from_driver, timed_out};
+
+/// How long a connection that is given up may take to say good-bye.
+const FAREWELL: Duration = Duration::from_secs(2);
+
+/// How to connect. The only place that knows about transport: TLS belongs here.
+#[derive(Debug, Clone)]
+pub(crate) struct Connector {
+    driver: tokio_postgres::Config,
+    connect_timeout: Duration,
+}
+
+impl Connector {
+    pub(crate) fn new(config: &Config) -> Result<Self> {
+        let mut driver: tokio_postgres::Config = config
+            .url
+            .parse()
+            .map_err(|error| from_driver("the PostgreSQL store cannot be set up", error))?;
+        driver
+            .application_name(&config.application_name)
+            .connect_timeout(config.connect_timeout)
+            .keepalives(true)
+            .keepalives_idle(Duration::from_secs(30))
+            .keepalives_interval(Duration::from_secs(10))
+            .keepalives_retries(3)
+            .tcp_user_timeout(Duration::from_secs(30));
+        if config.connect_timeout.is_zero() || config.statement_timeout.is_zero() {
+            return Err(Error::new(ErrorKind::Invalid, "the PostgreSQL store cannot be set up")
+                .because("a timeout is zero")
+                .next_step("give connect_timeout and statement_timeout a length"));
+        }
+        Ok(Self {
+            driver,
+            connect_timeout: config.connect_timeout,
+        })
+    }
+
+    /// The two halves of a new connection; the second has to be polled for the first to work.
+    pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, NoTlsStream>)> {
+        let what = "cannot connect to the database";
+        // The driver's own limit ends with the socket's connection; a server that accepts and says nothing needs this one.
+        match timeout(self.connect_timeout, self.driver.connect(NoTls)).await {
+            Ok(connected) => connected.map_err(|error| from_driver(what, error)),
+            Err(_) => Err(timed_out(what, self.connect_timeout)),
+        }
+    }
+
+    /// A connection that a task of its own keeps going.
+    pub(crate) async fn connect(&self) -> Result<Session> {
+        let (client, connection) = self.dial().await?;
+        let driver = tokio::spawn(async move {
+            if let Err(error) = connection.await {
+                tracing::debug!(%error, "a connection to the database ended");
+            }
+        });
+        Ok(Session {
+            client,
+            driver,
+            busy: AtomicBool::new(false),
+        })
+    }
+}
+
+/// A connection. Dropped while an answer is missing, it cancels the statement on the server and hangs up: nothing that
+/// nobody waits for any more goes on holding locks. Dropped otherwise it says good-bye, and the server rolls back.
+#[derive(Debug)]
+pub(crate) struct Session {
+    client: Client,
+    driver: JoinHandle<()>,
+    busy: AtomicBool,
+}
+
+impl Session {
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Notes whether an answer is missing.
+    pub(crate) fn set_busy(&self, busy: bool) {
+        self.busy.store(busy, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        if !self.busy.load(Ordering::Relaxed) || self.client.is_closed() {
+            return;
+        }
+        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+            self.driver.abort();
+            return;
+        };
+        let (token, driver) = (self.client.cancel_token(), self.driver.abort_handle());
+        runtime.spawn(async move {
+            // Whatever comes of it: the connection is closed either way.
+            let _ = timeout(FAREWELL, token.cancel_query(NoTls)).await;
+            tokio::time::sleep(FAREWELL).await;
+            driver.abort();
+        });
+    }
+}

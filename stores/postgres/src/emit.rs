@@ -1,0 +1,106 @@
+//! Room: emit. A transaction of the store's own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::emit::{Dialect, OutboxTx, Param as Value, Statement};
+use sendoff::store::EmitTransaction;
+use sendoff::{BoxError, Emitted, Message, Result, Uuid};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::listen::channel;
+use crate::pool::{Lent, Param};
+use crate::store::Inner;
+
+const WHAT: &str = "the message could not be emitted";
+
+impl Inner {
+    pub(crate) async fn begin(store: &Arc<Self>) -> Result<Box<dyn EmitTransaction>> {
+        let lent = store.emit_pool.lend().await?;
+        lent.batch(WHAT, "BEGIN").await?;
+        Ok(Box::new(OpenTransaction {
+            store: Arc::clone(store),
+            lent,
+        }))
+    }
+}
+
+/// Dropping it closes its connection, and the server rolls back.
+struct OpenTransaction {
+    store: Arc<Inner>,
+    lent: Lent,
+}
+
+#[async_trait]
+impl EmitTransaction for OpenTransaction {
+    async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
+        let outbox = self.store.outbox.clone();
+        outbox
+            .emit_many(OwnTransaction(&self.lent), messages.iter().cloned())
+            .await
+    }
+
+    async fn commit(self: Box<Self>) -> Result<()> {
+        self.lent
+            .batch("the transaction could not be committed", "COMMIT")
+            .await?;
+        // After the commit, in a transaction of its own: inside, it would make all commits queue up.
+        let channel = channel(&self.store.config.names);
+        if let Err(error) = self
+            .lent
+            .query(WHAT, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
+            .await
+        {
+            tracing::debug!(%error, "relays were not woken; they will find the messages when they poll");
+            return Ok(());
+        }
+        self.lent.give_back();
+        Ok(())
+    }
+
+    async fn rollback(self: Box<Self>) -> Result<()> {
+        self.lent
+            .batch("the transaction could not be rolled back", "ROLLBACK")
+            .await?;
+        self.lent.give_back();
+        Ok(())
+    }
+}
+
+/// Marks our own implementation for our own transaction.
+enum Own {}
+
+struct OwnTransaction<'a>(&'a Lent);
+
+impl OutboxTx<Own> for OwnTransaction<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Postgres
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        let params: Vec<Param<'_>> = statement.params().iter().map(param).collect();
+        if statement.returns_ids() {
+            let rows = self.0.query(WHAT, statement.sql(), &params).await?;
+            rows.iter().map(|row| row.try_get(0).map_err(Into::into)).collect()
+        } else {
+            self.0.execute(WHAT, statement.sql(), &params).await?;
+            Ok(Vec::new())
+        }
+    }
+}
+
+fn param<'a>(value: &'a Value<'_>) -> Param<'a> {
+    fn typed<T: ToSql + Sync>(value: &T, kind: Type) -> Param<'_> {
+        (value, kind)
+    }
+    match value {
+        Value::Uuid(id) => typed(id, Type::UUID),
+        Value::Text(text) => typed(text, Type::TEXT),
+        Value::Bytes(bytes) => typed(bytes, Type::BYTEA),
+        Value::Int(number) => typed(number, Type::INT8),
+        Value::Uuids(ids) => typed(ids, Type::UUID_ARRAY),
+        Value::Texts(texts) => typed(texts, Type::TEXT_ARRAY),
+        Value::Blobs(blobs) => typed(blobs, Type::BYTEA_ARRAY),
+        Value::Ints(numbers) => typed(numbers, Type::INT8_ARRAY),
+    }
+}

@@ -1,0 +1,140 @@
+//! Room: claim. Who is there, and who works on which lane.
+
+use std::time::Duration;
+
+use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::{Error, ErrorKind, Result, Uuid};
+use tokio_postgres::types::Type;
+
+use crate::decode::{column, micros, number, smallints};
+use crate::error::from_driver;
+use crate::pipeline::{Answer, in_order};
+use crate::pool::Param;
+use crate::store::Inner;
+
+impl Inner {
+    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        let lease = micros(lease);
+        let params: [Param<'_>; 3] = [(&owner.0, Type::UUID), (&name, Type::TEXT), (&lease, Type::INT8)];
+        self.lease("the relay could not be registered", &self.texts.enlist, &params)
+            .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        let what = "the lease could not be renewed";
+        let lease = micros(lease);
+        let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lease, Type::INT8)];
+        let lent = self.lease_pool.lend().await?;
+        let answers: Vec<Answer<'_>> = vec![
+            Box::pin(lent.client().query_typed(&self.texts.heartbeat, &params)),
+            Box::pin(lent.client().query_typed(&self.texts.relays, &[])),
+        ];
+        let mut found = lent.within(what, in_order(answers)).await?;
+        let (relays, renewed) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
+        let relays = relays.iter().map(|row| row.try_get::<_, Uuid>(0).map(OwnerId));
+        let relays = relays
+            .collect::<Result<_, _>>()
+            .map_err(|error| from_driver(what, error))?;
+        lent.give_back();
+        Ok(Heartbeat {
+            alive: !renewed.is_empty(),
+            relays,
+        })
+    }
+
+    pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        let what = "lanes could not be leased";
+        let limit = number(limit);
+        let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&limit, Type::INT8)];
+        let lent = self.lease_pool.lend().await?;
+        let rows = lent.query(what, &self.texts.acquire, &params).await?;
+        lent.give_back();
+        let mut grants = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if !column::<bool>(what, row, 0)? {
+                return Err(Error::new(ErrorKind::LeaseLost, what)
+                    .because("the relay's own lease has run out or was taken away")
+                    .next_step("register again, under a new owner id"));
+            }
+            let Some(lane) = column::<Option<i16>>(what, row, 1)? else {
+                continue;
+            };
+            let suspect = column::<Option<i64>>(what, row, 4)?;
+            grants.push(LaneGrant {
+                lane: lane.unsigned_abs(),
+                epoch: column(what, row, 2)?,
+                crashes: column::<i32>(what, row, 3)?.unsigned_abs(),
+                suspect: match suspect {
+                    None => None,
+                    Some(seq) => Some(Suspect {
+                        seq,
+                        leg: column::<Option<&str>>(what, row, 5)?.map(Into::into),
+                        crashes: column::<i32>(what, row, 6)?.unsigned_abs(),
+                    }),
+                },
+            });
+        }
+        grants.sort_unstable_by_key(|grant| grant.lane);
+        Ok(grants)
+    }
+
+    pub(crate) async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let lanes = smallints(lanes);
+        let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
+        self.lease("lanes could not be given back", &self.texts.release, &params)
+            .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
+        let params: [Param<'_>; 1] = [(&owner.0, Type::UUID)];
+        self.lease("the relay could not be struck off", &self.texts.retire, &params)
+            .await?;
+        Ok(())
+    }
+
+    pub(crate) async fn evict(&self) -> Result<u64> {
+        self.lease("relays that are gone could not be struck off", &self.texts.evict, &[])
+            .await
+    }
+
+    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let lanes = smallints(lanes);
+        let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
+        self.lease("lanes could not be absolved", &self.texts.absolve, &params)
+            .await?;
+        Ok(())
+    }
+
+    /// Durable whatever the database's own setting is: after a crash of server and relay this note is all that tells
+    /// which message it was.
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        let lane = smallints(&[lane])[0];
+        let (seq, leg) = (row.map(|(seq, _)| seq), row.and_then(|(_, leg)| leg));
+        let params: [Param<'_>; 4] = [
+            (&owner.0, Type::UUID),
+            (&lane, Type::INT2),
+            (&seq, Type::INT8),
+            (&leg, Type::TEXT),
+        ];
+        let lent = self.lease_pool.lend().await?;
+        let client = lent.client();
+        let command = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
+        let answers: Vec<Answer<'_>> = vec![
+            Box::pin(command("BEGIN; SET LOCAL synchronous_commit = on")),
+            Box::pin(client.query_typed(&self.texts.suspect, &params)),
+            Box::pin(command("COMMIT")),
+        ];
+        lent.within("the suspect could not be noted", in_order(answers)).await?;
+        lent.give_back();
+        Ok(())
+    }
+
+    async fn lease(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<u64> {
+        let lent = self.lease_pool.lend().await?;
+        let changed = lent.execute(what, sql, params).await?;
+        lent.give_back();
+        Ok(changed)
+    }
+}

@@ -1,0 +1,120 @@
+//! The second rung of the wake-up ladder: `LISTEN` on a connection of its own.
+
+use std::future::poll_fn;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::emit::Names;
+use sendoff::store::WakeSource;
+use sendoff::{Error, ErrorKind, Result, Uuid};
+use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
+use tokio::time::timeout;
+use tokio_postgres::types::Type;
+use tokio_postgres::{AsyncMessage, Client};
+
+use crate::error::{from_driver, timed_out};
+use crate::store::Inner;
+
+/// How long our own test signal may take to come back.
+const ECHO: Duration = Duration::from_secs(2);
+
+/// What the database's channel is called: the same for everybody who uses these tables.
+pub(crate) fn channel(names: &Names) -> String {
+    names.table("wake")
+}
+
+impl Inner {
+    pub(crate) async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
+        if !self.config.listen {
+            return Ok(None);
+        }
+        let channel = channel(&self.config.names);
+        let (client, mut connection) = self.connector.dial().await?;
+        // Signals that pile up say no more than one.
+        let (sender, signals) = mpsc::channel(64);
+        let driver = tokio::spawn(async move {
+            while let Some(message) = poll_fn(|context| connection.poll_message(context)).await {
+                match message {
+                    Ok(AsyncMessage::Notification(signal)) => {
+                        let _ = sender.try_send(signal.payload().to_owned());
+                    }
+                    Ok(_) => {}
+                    Err(error) => {
+                        tracing::debug!(%error, "the listening connection ended");
+                        break;
+                    }
+                }
+            }
+        });
+        let mut listener = Listener {
+            client,
+            signals,
+            driver: driver.abort_handle(),
+        };
+        let works = listener.start(&channel, self.config.statement_timeout).await?;
+        if !works {
+            tracing::warn!(
+                "no wake-up comes through this connection, as behind a pooler: polling alone; set listen = false"
+            );
+            return Ok(None);
+        }
+        Ok(Some(Box::new(listener)))
+    }
+}
+
+struct Listener {
+    /// Kept: the connection ends with it.
+    client: Client,
+    signals: mpsc::Receiver<String>,
+    driver: AbortHandle,
+}
+
+impl Listener {
+    /// Listens, and tells whether a signal really comes back. A pooler takes `LISTEN` without complaint and gives the
+    /// server's connection to somebody else a moment later.
+    async fn start(&mut self, channel: &str, limit: Duration) -> Result<bool> {
+        let what = "the database cannot be listened to";
+        let echo = Uuid::new_v4().to_string();
+        let client = &self.client;
+        let send = async {
+            client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
+            let params: [crate::pool::Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
+            client.query_typed("SELECT pg_notify($1, $2)", &params).await
+        };
+        match timeout(limit, send).await {
+            Ok(sent) => sent.map_err(|error| from_driver(what, error))?,
+            Err(_) => return Err(timed_out(what, limit)),
+        };
+        let heard = timeout(ECHO, async {
+            while let Some(signal) = self.signals.recv().await {
+                if signal == echo {
+                    return true;
+                }
+            }
+            false
+        });
+        Ok(heard.await.unwrap_or(false))
+    }
+}
+
+#[async_trait]
+impl WakeSource for Listener {
+    async fn woken(&mut self) -> Result<()> {
+        match self.signals.recv().await {
+            Some(_) => {
+                while self.signals.try_recv().is_ok() {}
+                Ok(())
+            }
+            None => Err(Error::new(ErrorKind::Unreachable, "the listening connection ended")
+                .because("the database closed it")
+                .next_step("listen again; polling goes on meanwhile")),
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        self.driver.abort();
+    }
+}

@@ -1,0 +1,181 @@
+//! Room: migrate. The steps of the schema, and the ledger of those that were applied.
+
+use sendoff::store::{Migration, MigrationState};
+use sendoff::{Error, ErrorKind, Result};
+use tokio_postgres::types::Type;
+
+use crate::decode::column;
+use crate::pool::{Lent, Param};
+use crate::store::Inner;
+
+const WHAT: &str = "the schema could not be migrated";
+
+/// One step of the schema.
+struct Step {
+    version: u32,
+    name: &'static str,
+    sql: &'static str,
+    /// A table that this step creates: where it is there and the ledger does not know, somebody ran the text by hand.
+    creates: &'static str,
+}
+
+const STEPS: &[Step] = &[Step {
+    version: 1,
+    name: "outbox",
+    sql: include_str!("../migrations/0001_outbox.sql"),
+    creates: "outbox_message",
+}];
+
+/// The version that this program needs.
+const NEEDED: u32 = 1;
+
+impl Inner {
+    pub(crate) fn migrations(&self) -> Vec<Migration> {
+        STEPS.iter().map(|step| self.rendered(step)).collect()
+    }
+
+    pub(crate) async fn migration_state(&self) -> Result<MigrationState> {
+        let lent = self.operate_pool.lend().await?;
+        let mut applied = 0;
+        if self.exists(&lent, "outbox_migration").await? {
+            applied = self.ledger(&lent).await?.last().map_or(0, |(version, _)| *version);
+        }
+        for step in STEPS {
+            if step.version > applied && self.exists(&lent, step.creates).await? {
+                applied = step.version;
+            }
+        }
+        lent.give_back();
+        Ok(MigrationState {
+            applied,
+            needed: NEEDED,
+        })
+    }
+
+    /// All steps are one transaction: other programs see the old tables or the new ones. The lock makes those that
+    /// migrate at the same time wait for each other; it goes with the transaction, so a pooler does no harm.
+    pub(crate) async fn migrate(&self) -> Result<Vec<Migration>> {
+        let lent = self.operate_pool.lend().await?;
+        lent.batch(WHAT, "BEGIN").await?;
+        let lock = format!("sendoff migrate {}", self.config.names);
+        let params: [Param<'_>; 1] = [(&lock, Type::TEXT)];
+        lent.query(WHAT, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &params)
+            .await?;
+        self.create_schema(&lent).await?;
+        lent.batch(WHAT, &self.texts.ledger_create).await?;
+        let ledger = self.ledger(&lent).await?;
+        check_ledger(&ledger)?;
+        let mut applied = Vec::new();
+        for step in STEPS
+            .iter()
+            .filter(|step| ledger.iter().all(|(version, _)| *version != step.version))
+        {
+            if !self.exists(&lent, step.creates).await? {
+                let migration = self.rendered(step);
+                lent.batch(WHAT, &migration.sql).await?;
+                applied.push(migration);
+            }
+            self.write_ledger(&lent, step).await?;
+        }
+        lent.batch(WHAT, "COMMIT").await?;
+        lent.give_back();
+        Ok(applied)
+    }
+
+    /// The configured schema, unless it is there: creating needs a right that an owner of tables may not have.
+    async fn create_schema(&self, lent: &Lent) -> Result<()> {
+        let Some(schema) = self.config.names.schema() else {
+            return Ok(());
+        };
+        let params: [Param<'_>; 1] = [(&schema, Type::TEXT)];
+        let rows = lent.query(WHAT, "SELECT to_regnamespace($1) IS NULL", &params).await?;
+        if rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
+            lent.batch(WHAT, &format!("CREATE SCHEMA {schema}")).await?;
+        }
+        Ok(())
+    }
+
+    fn rendered(&self, step: &Step) -> Migration {
+        Migration {
+            version: step.version,
+            name: step.name,
+            sql: self.config.names.render(step.sql),
+        }
+    }
+
+    async fn exists(&self, lent: &Lent, table: &str) -> Result<bool> {
+        let table = self.config.names.render(table);
+        let params: [Param<'_>; 1] = [(&table, Type::TEXT)];
+        let rows = lent.query(WHAT, "SELECT to_regclass($1) IS NOT NULL", &params).await?;
+        rows.first().map_or(Ok(false), |row| column(WHAT, row, 0))
+    }
+
+    async fn ledger(&self, lent: &Lent) -> Result<Vec<(u32, String)>> {
+        let rows = lent.query(WHAT, &self.texts.ledger_read, &[]).await?;
+        rows.iter()
+            .map(|row| Ok((column::<i32>(WHAT, row, 0)?.unsigned_abs(), column(WHAT, row, 1)?)))
+            .collect()
+    }
+
+    async fn write_ledger(&self, lent: &Lent, step: &Step) -> Result<()> {
+        let version = i32::try_from(step.version).unwrap_or(i32::MAX);
+        let checksum = checksum(step.sql);
+        let params: [Param<'_>; 3] = [
+            (&version, Type::INT4),
+            (&step.name, Type::TEXT),
+            (&checksum, Type::TEXT),
+        ];
+        lent.execute(WHAT, &self.texts.ledger_write, &params).await?;
+        Ok(())
+    }
+}
+
+fn check_ledger(ledger: &[(u32, String)]) -> Result<()> {
+    for (version, written) in ledger {
+        let Some(step) = STEPS.iter().find(|step| step.version == *version) else {
+            return Err(Error::new(ErrorKind::SchemaTooNew, "the outbox's tables are too new")
+                .because(format!("they are at version {version} and this program knows {NEEDED}"))
+                .next_step("install a newer Sendoff; nothing was changed"));
+        };
+        if *written != checksum(step.sql) {
+            return Err(Error::new(ErrorKind::Invalid, WHAT)
+                .because(format!(
+                    "step {version} ({}) was applied with another text than this program's",
+                    step.name
+                ))
+                .next_step(
+                    "use the release that created the tables, or compare them with `sendoff migrate --dry-run`",
+                ));
+        }
+    }
+    Ok(())
+}
+
+/// FNV-1a: it tells a changed text, and nobody tries to fool it.
+fn checksum(sql: &str) -> String {
+    let hash = sql.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    });
+    format!("{hash:016x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_numbered_without_gaps_and_the_last_is_needed() {
+        let versions: Vec<u32> = STEPS.iter().map(|step| step.version).collect();
+        assert_eq!(versions, (1..=NEEDED).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_changed_step_and_a_newer_ledger_are_refused() {
+        let good = vec![(1, checksum(STEPS[0].sql))];
+        assert!(check_ledger(&good).is_ok());
+        let changed = check_ledger(&[(1, "0".repeat(16))]).unwrap_err();
+        assert!(changed.to_string().contains("another text"), "{changed}");
+        let newer = check_ledger(&[good[0].clone(), (NEEDED + 1, String::new())]).unwrap_err();
+        assert_eq!(newer.kind(), ErrorKind::SchemaTooNew);
+    }
+}

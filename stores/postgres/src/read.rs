@@ -1,0 +1,290 @@
+//! Room: read. One reader a relay; what makes it safe is in `straggler.rs`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::Result;
+use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room};
+use tokio::time::Instant;
+use tokio_postgres::types::Type;
+
+use crate::decode::{column, number, ready_row, smallints, waiting_row};
+use crate::error::odd_answer;
+use crate::lanes::{Lanes, Plan, rank};
+use crate::pipeline::{Answer, in_order};
+use crate::pool::{Lent, Param};
+use crate::store::Inner;
+use crate::straggler::{Floors, Judgement, Sighting, Snapshot};
+
+/// Everything is read from the beginning this often, whatever the floors say: the safety net.
+const FULL_SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// Reading goes along an index, in order, and stops early. The planner does not know how early, and might rather sort
+/// the whole backlog; and it would compile a statement that it takes for expensive.
+const BEGIN: &str = "BEGIN; SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off";
+
+const WHAT: &str = "messages could not be read";
+
+pub(crate) struct PostgresReader {
+    store: Arc<Inner>,
+    session: Option<Lent>,
+    lanes: Lanes,
+    floors: Floors,
+    /// Rows of the waiting table in the relay's hands.
+    waiting: InHand,
+    swept: Option<Instant>,
+}
+
+/// One answer of the server.
+struct Found {
+    sighting: Option<Sighting>,
+    ready: Vec<tokio_postgres::Row>,
+    due: Vec<tokio_postgres::Row>,
+}
+
+impl PostgresReader {
+    pub(crate) fn new(store: Arc<Inner>) -> Self {
+        Self {
+            store,
+            session: None,
+            lanes: Lanes::default(),
+            floors: Floors::default(),
+            waiting: InHand::default(),
+            swept: None,
+        }
+    }
+
+    /// A connection. A new one may lead to a server that has forgotten something: then all is read again.
+    async fn connect(&mut self) -> Result<Lent> {
+        match self.session.take() {
+            Some(lent) if !lent.is_closed() => Ok(lent),
+            _ => {
+                let lent = self.store.read_pool.lend().await?;
+                self.restart();
+                Ok(lent)
+            }
+        }
+    }
+
+    fn restart(&mut self) {
+        self.floors = Floors::default();
+        self.lanes.rewind();
+        self.swept = None;
+    }
+
+    /// Reads until the rows can be handed out: mostly once.
+    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Found> {
+        let now = Instant::now();
+        let swept = *self.swept.get_or_insert(now);
+        let mut sweep = now.duration_since(swept) >= FULL_SWEEP_EVERY;
+        if sweep {
+            self.lanes.rewind();
+            self.swept = Some(now);
+        }
+        let mut start = self.floors.floor();
+        loop {
+            let plan = self.lanes.plan(start, request.limit);
+            let found = self.ask(lent, request, &plan, self.floors.wants_mark(now)).await?;
+            let Some(sighting) = &found.sighting else {
+                return Ok(found);
+            };
+            let judgement = self.floors.judge(sighting);
+            match judgement {
+                Judgement::Restart => {
+                    tracing::warn!(
+                        "the database's history has changed, as after a failover: reading from the beginning"
+                    );
+                    self.restart();
+                    (start, sweep) = (0, true);
+                    // Nothing is pending any more, so the next answer is accepted.
+                    continue;
+                }
+                Judgement::Sweep if !sweep => {
+                    self.floors.note(now, sighting);
+                    (start, sweep) = (self.floors.safe(), true);
+                    continue;
+                }
+                Judgement::Sweep | Judgement::Accept => {}
+            }
+            self.floors.note(now, sighting);
+            self.floors.advance(now, &sighting.snapshot);
+            return Ok(found);
+        }
+    }
+
+    /// One round trip.
+    async fn ask(&self, lent: &Lent, request: &ReadRequest, plan: &Plan, mark: bool) -> Result<Found> {
+        let client = lent.client();
+        let command = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
+        let lanes = smallints(&self.lanes.numbers());
+        let due_limit = number(request.limit + self.waiting.len());
+        let ready_params: [Param<'_>; 4] = [
+            (&plan.lanes, Type::INT2_ARRAY),
+            (&plan.starts, Type::INT8_ARRAY),
+            (&plan.sizes, Type::INT8_ARRAY),
+            (&mark, Type::BOOL),
+        ];
+        let due_params: [Param<'_>; 3] = [
+            (&lanes, Type::INT2_ARRAY),
+            (&request.skip_legs, Type::TEXT_ARRAY),
+            (&due_limit, Type::INT8),
+        ];
+        let texts = &self.store.texts;
+        let mut answers: Vec<Answer<'_>> = vec![Box::pin(command(BEGIN))];
+        if request.ready {
+            answers.push(Box::pin(client.query_typed(&texts.read_ready, &ready_params)));
+        }
+        if request.due {
+            answers.push(Box::pin(client.query_typed(&texts.read_due, &due_params)));
+        }
+        answers.push(Box::pin(command("COMMIT")));
+        let mut found = lent.within(WHAT, in_order(answers)).await?.into_iter().skip(1);
+        let mut ready = if request.ready {
+            found.next().unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let due = if request.due {
+            found.next().unwrap_or_default()
+        } else {
+            Vec::new()
+        };
+        let sighting = if request.ready {
+            Some(sighting(&mut ready)?)
+        } else {
+            None
+        };
+        Ok(Found { sighting, ready, due })
+    }
+
+    fn take(&mut self, found: &Found, request: &ReadRequest, page: &mut Page) -> Result<()> {
+        self.take_due(&found.due, request.limit, page)?;
+        if request.ready {
+            self.take_ready(&found.ready, request.limit, page)?;
+        }
+        Ok(())
+    }
+
+    fn take_ready(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
+        let mut numbered = Vec::with_capacity(rows.len());
+        let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
+        for row in rows {
+            let (lane, seq) = (
+                column::<i16>(WHAT, row, 0)?.unsigned_abs(),
+                column::<i64>(WHAT, row, 1)?,
+            );
+            let (count, last) = found.entry(lane).or_insert((0, seq));
+            *count += 1;
+            *last = seq.max(*last);
+            numbered.push((lane, seq, row));
+        }
+        // The plan keeps this order by itself; nobody promises that it does.
+        let key = |(lane, seq, _): &(Lane, i64, &tokio_postgres::Row)| (rank(*lane), *lane, *seq);
+        if !numbered.is_sorted_by_key(key) {
+            numbered.sort_unstable_by_key(key);
+        }
+        for (lane, seq, row) in numbered {
+            if self.lanes.take(lane, seq) {
+                page.rows.push(ready_row(row, lane, seq));
+            }
+        }
+        page.more |= self.lanes.finish(&found, limit);
+        Ok(())
+    }
+
+    fn take_due(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
+        let mut taken = 0;
+        for row in rows {
+            let (lane, seq) = (
+                column::<i16>(WHAT, row, 0)?.unsigned_abs(),
+                column::<i64>(WHAT, row, 1)?,
+            );
+            let leg = Some(column::<&str>(WHAT, row, 17)?).filter(|leg| !leg.is_empty());
+            let place = Place {
+                room: Room::Waiting,
+                lane,
+                seq,
+                leg: leg.map(Into::into),
+            };
+            if taken < limit && self.waiting.take(&place) {
+                page.rows.push(waiting_row(row, lane, seq, place.leg));
+                taken += 1;
+            }
+        }
+        page.more |= taken >= limit;
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl Reader for PostgresReader {
+    fn gained(&mut self, grants: &[LaneGrant]) {
+        self.lanes.gained(grants);
+        for grant in grants {
+            self.waiting.drop_lane(grant.lane);
+        }
+    }
+
+    fn lost(&mut self, lanes: &[Lane]) {
+        self.lanes.lost(lanes);
+        for lane in lanes {
+            self.waiting.drop_lane(*lane);
+        }
+    }
+
+    async fn read(&mut self, request: ReadRequest) -> Result<Page> {
+        self.lanes.begin(&request);
+        self.waiting.begin(&request);
+        let mut page = Page::default();
+        if self.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
+            return Ok(page);
+        }
+        let lent = self.connect().await?;
+        let found = self.find(&lent, &request).await?;
+        match self.take(&found, &request, &mut page) {
+            Ok(()) => {
+                self.session = Some(lent);
+                Ok(page)
+            }
+            Err(error) => {
+                // Nothing is returned, so nothing of it is in anybody's hands. The next read connects and starts over.
+                let forgotten = page.rows.iter().map(|row| row.place().clone()).collect();
+                let request = ReadRequest {
+                    forgotten,
+                    ..ReadRequest::default()
+                };
+                self.lanes.begin(&request);
+                self.waiting.begin(&request);
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for PostgresReader {
+    fn drop(&mut self) {
+        if let Some(lent) = self.session.take() {
+            lent.give_back();
+        }
+    }
+}
+
+/// The first row, which is about the statement itself.
+fn sighting(rows: &mut Vec<tokio_postgres::Row>) -> Result<Sighting> {
+    let about = rows
+        .iter()
+        .position(|row| matches!(row.try_get::<_, Option<i16>>(0), Ok(None)));
+    let Some(about) = about else {
+        return Err(odd_answer(WHAT, "the answer lacks its snapshot"));
+    };
+    let about = rows.remove(about);
+    let text: &str = column(WHAT, &about, 3)?;
+    Ok(Sighting {
+        snapshot: Snapshot::parse(text).ok_or_else(|| odd_answer(WHAT, "the snapshot cannot be read"))?,
+        head: column(WHAT, &about, 1)?,
+        xid: column::<Option<i64>>(WHAT, &about, 17)?.map(i64::unsigned_abs),
+        started: column(WHAT, &about, 14)?,
+    })
+}

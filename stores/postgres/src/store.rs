@@ -1,0 +1,197 @@
+//! The store as callers hold it: every trait method leads to the file of its room.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::emit::{Names, Outbox};
+use sendoff::store::{
+    Backlog, BlockedKey, EmitStore, EmitTransaction, Filter, Heartbeat, Lane, LaneGrant, Listing, MigrateStore,
+    Migration, MigrationState, OperateStore, OwnerId, Reader, RelayStore, SettleReport, Settlement, Stored, Summary,
+    WakeSource,
+};
+use sendoff::{Result, Uuid};
+
+use crate::config::Config;
+use crate::connect::Connector;
+use crate::pool::Pool;
+use crate::read::PostgresReader;
+use crate::texts::Texts;
+
+/// How many lanes the schema has: 64 by hash, 8 for urgent and 8 for idle messages without a key.
+const LANES: Lane = 80;
+
+/// A lease is worth nothing if renewing it takes longer than it lasts.
+const LEASE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Counting, listing and migrating may take long on large tables.
+const OPERATE_LIMIT: Duration = Duration::from_secs(600);
+
+/// The PostgreSQL store. Cheap to clone; it connects when it is first used, and again after the server was away.
+#[derive(Clone)]
+pub struct PostgresStore(pub(crate) Arc<Inner>);
+
+/// What all rooms share.
+pub(crate) struct Inner {
+    pub(crate) config: Config,
+    pub(crate) texts: Texts,
+    pub(crate) outbox: Outbox,
+    pub(crate) connector: Connector,
+    pub(crate) lease_pool: Pool,
+    pub(crate) read_pool: Pool,
+    pub(crate) settle_pool: Pool,
+    pub(crate) operate_pool: Pool,
+    pub(crate) emit_pool: Pool,
+}
+
+impl PostgresStore {
+    /// A store with these settings. Nothing is sent to the database yet.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when the URL or a timeout cannot be used.
+    pub fn new(config: Config) -> Result<Self> {
+        let connector = Connector::new(&config)?;
+        let limit = config.statement_timeout;
+        let pool = |size, limit| Pool::new(connector.clone(), size, limit);
+        Ok(Self(Arc::new(Inner {
+            texts: Texts::new(&config.names),
+            outbox: Outbox::builder().names(config.names.clone()).build(),
+            lease_pool: pool(2, limit.min(LEASE_LIMIT)),
+            read_pool: pool(16, limit),
+            settle_pool: pool(4, limit),
+            operate_pool: pool(4, limit.max(OPERATE_LIMIT)),
+            emit_pool: pool(64, limit),
+            connector,
+            config,
+        })))
+    }
+
+    /// Where its tables are.
+    pub fn names(&self) -> &Names {
+        &self.0.config.names
+    }
+
+    /// The SQL that creates a role each for emitting, relaying, operating and looking, with exactly the rights it needs.
+    /// An operator runs it after `sendoff migrate`, as the owner of the tables with the right to create roles.
+    pub fn roles_sql(&self) -> String {
+        crate::roles::roles_sql(self.names())
+    }
+}
+
+/// Without the URL: it may hold a password.
+impl fmt::Debug for PostgresStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PostgresStore")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl RelayStore for PostgresStore {
+    fn lanes(&self) -> Lane {
+        LANES
+    }
+
+    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        self.0.enlist(owner, name, lease).await
+    }
+
+    async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        self.0.heartbeat(owner, lease).await
+    }
+
+    async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        self.0.acquire(owner, limit).await
+    }
+
+    async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.release(owner, lanes).await
+    }
+
+    async fn retire(&self, owner: OwnerId) -> Result<()> {
+        self.0.retire(owner).await
+    }
+
+    async fn evict(&self) -> Result<u64> {
+        self.0.evict().await
+    }
+
+    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.absolve(owner, lanes).await
+    }
+
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        self.0.suspect(owner, lane, row).await
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(PostgresReader::new(Arc::clone(&self.0)))
+    }
+
+    async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {
+        self.0.blocked_keys(lanes).await
+    }
+
+    async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
+        self.0.settle(owner, settlements).await
+    }
+
+    async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64> {
+        self.0.release_orphans(owner, lanes).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        self.0.backlog().await
+    }
+
+    async fn paused(&self) -> Result<Vec<(String, String)>> {
+        self.0.paused().await
+    }
+
+    async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
+        self.0.listen().await
+    }
+}
+
+#[async_trait]
+impl OperateStore for PostgresStore {
+    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+        self.0.list(filter, limit, offset).await
+    }
+
+    async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
+        self.0.find(id).await
+    }
+
+    async fn summary(&self) -> Result<Summary> {
+        self.0.summary().await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
+        self.0.retry_dead(filter, who).await
+    }
+}
+
+#[async_trait]
+impl EmitStore for PostgresStore {
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0).await
+    }
+}
+
+#[async_trait]
+impl MigrateStore for PostgresStore {
+    fn migrations(&self) -> Vec<Migration> {
+        self.0.migrations()
+    }
+
+    async fn migration_state(&self) -> Result<MigrationState> {
+        self.0.migration_state().await
+    }
+
+    async fn migrate(&self) -> Result<Vec<Migration>> {
+        self.0.migrate().await
+    }
+}

@@ -1,0 +1,221 @@
+//! A schema of its own for every test, on the server that the environment names.
+#![allow(dead_code, reason = "every test file uses its own part of this")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::emit::Names;
+use sendoff::store::{
+    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
+    Row, SettleReport, Settlement, Verdict,
+};
+use sendoff::{Message, Uuid};
+use sendoff_store_postgres::{Config, PostgresStore};
+use tokio_postgres::{Client, NoTls};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+/// The value of an environment variable that `cargo xtask test` sets.
+pub(crate) fn server(variable: &str) -> String {
+    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"))
+}
+
+pub(crate) fn postgres_url() -> String {
+    server("SENDOFF_TEST_POSTGRES_URL")
+}
+
+pub(crate) struct Scratch {
+    pub(crate) store: PostgresStore,
+    pub(crate) names: Names,
+    pub(crate) sql: Client,
+}
+
+impl Scratch {
+    /// Empty, migrated tables.
+    pub(crate) async fn new() -> Self {
+        Self::with(|config| config).await
+    }
+
+    pub(crate) async fn with(change: impl FnOnce(Config) -> Config) -> Self {
+        let scratch = Self::bare(&format!("t_{}", &Uuid::new_v4().simple().to_string()[..12]), change).await;
+        scratch.store.migrate().await.unwrap();
+        scratch
+    }
+
+    /// An empty schema.
+    pub(crate) async fn bare(schema: &str, change: impl FnOnce(Config) -> Config) -> Self {
+        let names = Names::new(Some(schema), "outbox_").unwrap();
+        let sql = connect().await;
+        sql.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"))
+            .await
+            .unwrap();
+        let config = change(Config::new(postgres_url()).names(names.clone()));
+        Self {
+            store: PostgresStore::new(config).unwrap(),
+            names,
+            sql,
+        }
+    }
+
+    /// Another store on the same tables.
+    pub(crate) fn again(&self, change: impl FnOnce(Config) -> Config) -> PostgresStore {
+        PostgresStore::new(change(Config::new(postgres_url()).names(self.names.clone()))).unwrap()
+    }
+
+    /// Runs SQL that is written with `outbox_`.
+    pub(crate) async fn run(&self, sql: &str) {
+        let sql = self.names.render(sql);
+        self.sql
+            .batch_execute(&sql)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+    }
+
+    /// The first column of the first row, as text.
+    pub(crate) async fn value(&self, sql: &str) -> String {
+        let sql = self.names.render(sql);
+        let rows = self
+            .sql
+            .simple_query(&sql)
+            .await
+            .unwrap_or_else(|error| panic!("{sql}: {error:?}"));
+        rows.iter()
+            .find_map(|message| match message {
+                tokio_postgres::SimpleQueryMessage::Row(row) => Some(row.get(0).unwrap_or("NULL").to_owned()),
+                _ => None,
+            })
+            .unwrap_or_else(|| "none".to_owned())
+    }
+
+    pub(crate) async fn emit(&self, messages: &[Message]) {
+        let mut tx = self.store.begin().await.unwrap();
+        tx.emit(messages).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// A relay that holds all lanes.
+    pub(crate) async fn relay(&self) -> Relay {
+        Relay::new(self.store.clone()).await
+    }
+}
+
+pub(crate) async fn connect() -> Client {
+    connect_to(&postgres_url()).await
+}
+
+pub(crate) async fn connect_to(url: &str) -> Client {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    client
+}
+
+/// What a relay does, by hand.
+pub(crate) struct Relay {
+    pub(crate) store: PostgresStore,
+    pub(crate) owner: OwnerId,
+    pub(crate) grants: Vec<LaneGrant>,
+    pub(crate) reader: Box<dyn Reader>,
+    pub(crate) settled: Vec<Place>,
+}
+
+impl Relay {
+    pub(crate) async fn new(store: PostgresStore) -> Self {
+        let owner = OwnerId::random();
+        store.enlist(owner, "test", LEASE).await.unwrap();
+        let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
+        let mut reader = store.reader();
+        reader.gained(&grants);
+        Self {
+            store,
+            owner,
+            grants,
+            reader,
+            settled: Vec::new(),
+        }
+    }
+
+    pub(crate) fn epoch(&self, lane: u16) -> i64 {
+        self.grants.iter().find(|grant| grant.lane == lane).unwrap().epoch
+    }
+
+    pub(crate) async fn page(&mut self) -> Page {
+        let request = ReadRequest {
+            limit: 1000,
+            settled: std::mem::take(&mut self.settled),
+            due: true,
+            ready: true,
+            ..ReadRequest::default()
+        };
+        self.reader.read(request).await.unwrap()
+    }
+
+    /// The messages of one read.
+    pub(crate) async fn read(&mut self) -> Vec<Delivery> {
+        let page = self.page().await;
+        page.rows
+            .into_iter()
+            .map(|row| match row {
+                Row::Message(delivery) => delivery,
+                other => panic!("not a message to deliver: {other:?}"),
+            })
+            .collect()
+    }
+
+    /// Reads until a read brings something.
+    pub(crate) async fn next(&mut self) -> Vec<Delivery> {
+        for _ in 0..500 {
+            let found = self.read().await;
+            if !found.is_empty() {
+                return found;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("nothing came");
+    }
+
+    pub(crate) fn settlement(&self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> Settlement {
+        Settlement {
+            place: delivery.place.clone(),
+            epoch: self.epoch(delivery.place.lane),
+            legs: legs
+                .iter()
+                .map(|(leg, verdict)| LegSettlement {
+                    leg: Arc::from(*leg),
+                    verdict: verdict.clone(),
+                })
+                .collect(),
+            key: delivery.key.as_deref().map(Arc::from),
+        }
+    }
+
+    pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
+        let settlement = self.settlement(delivery, legs);
+        self.settle_all(&[settlement]).await
+    }
+
+    pub(crate) async fn settle_all(&mut self, settlements: &[Settlement]) -> SettleReport {
+        let report = self.store.settle(self.owner, settlements).await.unwrap();
+        let held = settlements
+            .iter()
+            .filter(|settlement| !report.lost.contains(&settlement.place.lane));
+        self.settled.extend(held.map(|settlement| settlement.place.clone()));
+        report
+    }
+
+    pub(crate) async fn deliver(&mut self, deliveries: &[Delivery]) -> SettleReport {
+        let settlements: Vec<_> = deliveries
+            .iter()
+            .map(|delivery| self.settlement(delivery, &[]))
+            .collect();
+        self.settle_all(&settlements).await
+    }
+}
+
+pub(crate) fn message(topic: &str) -> Message {
+    Message::bytes(topic, "text/plain", topic.as_bytes().to_vec())
+}
+
+pub(crate) fn topics(deliveries: &[Delivery]) -> Vec<&str> {
+    deliveries.iter().map(|delivery| delivery.topic.as_str()).collect()
+}
