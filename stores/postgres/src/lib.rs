@@ -9,7 +9,7 @@
 //! | migrate | `migrate.rs`, `roles.rs` |
 //! | emit | `emit.rs` |
 //! | claim | `lease.rs` |
-//! | read | `read.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
+//! | read | `read.rs`, `progress.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
 //! | settle | `settle/` |
 //! | operate | `operate.rs` |
 //! | wake | `listen.rs` |
@@ -38,6 +38,7 @@ mod migrate;
 mod operate;
 mod pipeline;
 mod pool;
+mod progress;
 mod read;
 mod roles;
 mod settle;

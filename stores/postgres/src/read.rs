@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::Result;
@@ -12,14 +11,12 @@ use tokio_postgres::types::Type;
 
 use crate::decode::{column, number, ready_row, smallints, waiting_row};
 use crate::error::odd_answer;
-use crate::lanes::{Lanes, Plan, rank};
+use crate::lanes::{Plan, rank};
 use crate::pipeline::{Answer, in_order};
 use crate::pool::{Lent, Param};
+use crate::progress::{Progress, Weighed};
 use crate::store::Inner;
-use crate::straggler::{Floors, Judgement, Sighting, Snapshot};
-
-/// Everything is read from the beginning this often, whatever the floors say: the safety net.
-const FULL_SWEEP_EVERY: Duration = Duration::from_secs(300);
+use crate::straggler::{Sighting, Snapshot};
 
 /// Reading goes along an index, in order, and stops early. The planner does not know how early, and might rather sort
 /// the whole backlog; and it would compile a statement that it takes for expensive.
@@ -30,11 +27,9 @@ const WHAT: &str = "messages could not be read";
 pub(crate) struct PostgresReader {
     store: Arc<Inner>,
     session: Option<Lent>,
-    lanes: Lanes,
-    floors: Floors,
+    progress: Progress,
     /// Rows of the waiting table in the relay's hands.
     waiting: InHand,
-    swept: Option<Instant>,
 }
 
 /// One answer of the server.
@@ -49,10 +44,8 @@ impl PostgresReader {
         Self {
             store,
             session: None,
-            lanes: Lanes::default(),
-            floors: Floors::default(),
+            progress: Progress::default(),
             waiting: InHand::default(),
-            swept: None,
         }
     }
 
@@ -62,55 +55,22 @@ impl PostgresReader {
             Some(lent) if !lent.is_closed() => Ok(lent),
             _ => {
                 let lent = self.store.read_pool.lend().await?;
-                self.restart();
+                self.progress.restart();
                 Ok(lent)
             }
         }
     }
 
-    fn restart(&mut self) {
-        self.floors = Floors::default();
-        self.lanes.rewind();
-        self.swept = None;
-    }
-
-    /// Reads until the rows can be handed out: mostly once.
+    /// Asks until the rows can be handed out: mostly once.
     async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Found> {
-        let now = Instant::now();
-        let swept = *self.swept.get_or_insert(now);
-        let mut sweep = now.duration_since(swept) >= FULL_SWEEP_EVERY;
-        if sweep {
-            self.lanes.rewind();
-            self.swept = Some(now);
-        }
-        let mut start = self.floors.floor();
+        let mut attempt = self.progress.begin(Instant::now());
         loop {
-            let plan = self.lanes.plan(start, request.limit);
-            let found = self.ask(lent, request, &plan, self.floors.wants_mark(now)).await?;
-            let Some(sighting) = &found.sighting else {
-                return Ok(found);
-            };
-            let judgement = self.floors.judge(sighting);
-            match judgement {
-                Judgement::Restart => {
-                    tracing::warn!(
-                        "the database's history has changed, as after a failover: reading from the beginning"
-                    );
-                    self.restart();
-                    (start, sweep) = (0, true);
-                    // Nothing is pending any more, so the next answer is accepted.
-                    continue;
-                }
-                Judgement::Sweep if !sweep => {
-                    self.floors.note(now, sighting);
-                    (start, sweep) = (self.floors.safe(), true);
-                    continue;
-                }
-                Judgement::Sweep | Judgement::Accept => {}
+            let (plan, mark) = self.progress.plan(&attempt, request.limit);
+            let found = self.ask(lent, request, &plan, mark).await?;
+            match &found.sighting {
+                Some(sighting) if self.progress.weigh(&mut attempt, sighting) == Weighed::AskAgain => {}
+                _ => return Ok(found),
             }
-            self.floors.note(now, sighting);
-            self.floors.advance(now, &sighting.snapshot);
-            return Ok(found);
         }
     }
 
@@ -118,7 +78,7 @@ impl PostgresReader {
     async fn ask(&self, lent: &Lent, request: &ReadRequest, plan: &Plan, mark: bool) -> Result<Found> {
         let client = lent.client();
         let command = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
-        let lanes = smallints(&self.lanes.numbers());
+        let lanes = smallints(&self.progress.lanes.numbers());
         let due_limit = number(request.limit + self.waiting.len());
         let ready_params: [Param<'_>; 4] = [
             (&plan.lanes, Type::INT2_ARRAY),
@@ -186,11 +146,11 @@ impl PostgresReader {
             numbered.sort_unstable_by_key(key);
         }
         for (lane, seq, row) in numbered {
-            if self.lanes.take(lane, seq) {
+            if self.progress.lanes.take(lane, seq) {
                 page.rows.push(ready_row(row, lane, seq));
             }
         }
-        page.more |= self.lanes.finish(&found, limit);
+        page.more |= self.progress.lanes.finish(&found, limit);
         Ok(())
     }
 
@@ -221,24 +181,24 @@ impl PostgresReader {
 #[async_trait]
 impl Reader for PostgresReader {
     fn gained(&mut self, grants: &[LaneGrant]) {
-        self.lanes.gained(grants);
+        self.progress.lanes.gained(grants);
         for grant in grants {
             self.waiting.drop_lane(grant.lane);
         }
     }
 
     fn lost(&mut self, lanes: &[Lane]) {
-        self.lanes.lost(lanes);
+        self.progress.lanes.lost(lanes);
         for lane in lanes {
             self.waiting.drop_lane(*lane);
         }
     }
 
     async fn read(&mut self, request: ReadRequest) -> Result<Page> {
-        self.lanes.begin(&request);
+        self.progress.lanes.begin(&request);
         self.waiting.begin(&request);
         let mut page = Page::default();
-        if self.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
+        if self.progress.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
             return Ok(page);
         }
         let lent = self.connect().await?;
@@ -255,7 +215,7 @@ impl Reader for PostgresReader {
                     forgotten,
                     ..ReadRequest::default()
                 };
-                self.lanes.begin(&request);
+                self.progress.lanes.begin(&request);
                 self.waiting.begin(&request);
                 Err(error)
             }

@@ -1,0 +1,93 @@
+//! How a read goes on until its rows can be handed out. No I/O: the reader asks the server, this decides.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::lanes::{Lanes, Plan};
+use crate::straggler::{Floors, Judgement, Sighting};
+
+/// Everything is read from the beginning this often, whatever the floors say: the safety net.
+const FULL_SWEEP_EVERY: Duration = Duration::from_secs(300);
+
+/// What one reader has read so far.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    pub(crate) lanes: Lanes,
+    floors: Floors,
+    swept: Option<Instant>,
+}
+
+/// One call of the reader: mostly one question to the server, now and then two.
+#[derive(Debug)]
+pub(crate) struct Attempt {
+    now: Instant,
+    start: i64,
+    /// Whether it starts where nothing can have been missed below.
+    sweep: bool,
+}
+
+/// What is to be done with an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Weighed {
+    /// Its rows are good.
+    Use,
+    /// Its rows are not to be used: ask again.
+    AskAgain,
+}
+
+impl Progress {
+    /// A new call.
+    pub(crate) fn begin(&mut self, now: Instant) -> Attempt {
+        let swept = *self.swept.get_or_insert(now);
+        let sweep = now.duration_since(swept) >= FULL_SWEEP_EVERY;
+        if sweep {
+            self.lanes.rewind();
+            self.swept = Some(now);
+        }
+        Attempt {
+            now,
+            start: self.floors.floor(),
+            sweep,
+        }
+    }
+
+    /// What to ask for, and whether to take a transaction id with it.
+    pub(crate) fn plan(&mut self, attempt: &Attempt, limit: usize) -> (Plan, bool) {
+        (
+            self.lanes.plan(attempt.start, limit),
+            self.floors.wants_mark(attempt.now),
+        )
+    }
+
+    /// Weighs an answer; the reasons are in `straggler.rs`.
+    pub(crate) fn weigh(&mut self, attempt: &mut Attempt, sighting: &Sighting) -> Weighed {
+        match self.floors.judge(sighting) {
+            Judgement::Restart => {
+                tracing::warn!("the database's history has changed, as after a failover: reading from the beginning");
+                self.restart();
+                (attempt.start, attempt.sweep) = (0, true);
+                return Weighed::AskAgain;
+            }
+            Judgement::Sweep if !attempt.sweep => {
+                self.floors.note(attempt.now, sighting);
+                (attempt.start, attempt.sweep) = (self.floors.safe(), true);
+                return Weighed::AskAgain;
+            }
+            Judgement::Sweep | Judgement::Accept => {}
+        }
+        self.floors.note(attempt.now, sighting);
+        self.floors.advance(attempt.now, &sighting.snapshot);
+        Weighed::Use
+    }
+
+    /// Forgets how far was read, not what is in hand: the server may have forgotten something.
+    pub(crate) fn restart(&mut self) {
+        self.floors = Floors::default();
+        self.lanes.rewind();
+        self.swept = None;
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,465 @@
+//! A server in a few lines: transactions that get an id, then numbers, and commit or roll back whenever they like.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use proptest::prelude::*;
+use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
+
+use super::*;
+use crate::straggler::Snapshot;
+
+const LIMIT: usize = 32;
+const KEYS: u8 = 4;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    Committed(usize),
+    RolledBack,
+}
+
+#[derive(Debug)]
+struct Transaction {
+    state: State,
+}
+
+#[derive(Debug)]
+struct Message {
+    xid: usize,
+    key: u8,
+    inserted: usize,
+    in_hand: bool,
+    /// Whether it ever was returned.
+    came: bool,
+    settled: bool,
+}
+
+/// Transaction ids and numbers are places in these lists, counted from 1.
+struct Server {
+    transactions: Vec<Transaction>,
+    messages: Vec<Message>,
+    started: SystemTime,
+    tick: usize,
+}
+
+fn lane_of(key: u8) -> Lane {
+    Lane::from(key % 2)
+}
+
+impl Server {
+    fn new() -> Self {
+        Self {
+            transactions: Vec::new(),
+            messages: Vec::new(),
+            started: SystemTime::UNIX_EPOCH,
+            tick: 0,
+        }
+    }
+
+    fn begin(&mut self) -> usize {
+        self.transactions.push(Transaction { state: State::Open });
+        self.transactions.len()
+    }
+
+    fn insert(&mut self, xid: usize, key: u8) {
+        self.tick += 1;
+        self.messages.push(Message {
+            xid,
+            key,
+            inserted: self.tick,
+            in_hand: false,
+            came: false,
+            settled: false,
+        });
+    }
+
+    fn end(&mut self, xid: usize, commit: bool) {
+        self.tick += 1;
+        let state = if commit {
+            State::Committed(self.tick)
+        } else {
+            State::RolledBack
+        };
+        self.transactions[xid - 1].state = state;
+    }
+
+    fn is_open(&self, xid: usize) -> bool {
+        self.transactions[xid - 1].state == State::Open
+    }
+
+    fn committed(&self, message: &Message) -> Option<usize> {
+        match self.transactions[message.xid - 1].state {
+            State::Committed(tick) => Some(tick),
+            State::Open | State::RolledBack => None,
+        }
+    }
+
+    /// As PostgreSQL tells it: `xmax` is one past the last id that has ended, whatever ids were handed out since.
+    fn snapshot(&self) -> Snapshot {
+        let all = 1..=self.transactions.len();
+        let last_ended = all.clone().rev().find(|xid| !self.is_open(*xid)).unwrap_or(0);
+        let xmax = last_ended + 1;
+        let running: Vec<usize> = all.filter(|xid| *xid < xmax && self.is_open(*xid)).collect();
+        let xmin = running.first().copied().unwrap_or(xmax);
+        let list: Vec<String> = running.iter().map(ToString::to_string).collect();
+        Snapshot::parse(&format!("{xmin}:{xmax}:{}", list.join(","))).unwrap()
+    }
+
+    /// What `read_ready.sql` returns.
+    fn read(&mut self, plan: &Plan, mark: bool) -> (Sighting, Vec<(Lane, i64)>) {
+        let mut rows = Vec::new();
+        for ((lane, start), size) in plan.lanes.iter().zip(&plan.starts).zip(&plan.sizes) {
+            let visible = (1_i64..).zip(&self.messages).filter(|(seq, message)| {
+                seq > start
+                    && lane_of(message.key) == lane.unsigned_abs()
+                    && !message.settled
+                    && self.committed(message).is_some()
+            });
+            let size = usize::try_from(*size).unwrap();
+            rows.extend(visible.take(size).map(|(seq, message)| (lane_of(message.key), seq)));
+        }
+        let mut sighting = Sighting {
+            snapshot: self.snapshot(),
+            head: i64::try_from(self.messages.len()).unwrap(),
+            xid: None,
+            started: self.started,
+        };
+        if mark {
+            let xid = self.begin();
+            self.end(xid, true);
+            sighting.xid = Some(xid as u64);
+        }
+        (sighting, rows)
+    }
+}
+
+struct Simulation {
+    server: Server,
+    progress: Progress,
+    open: Vec<usize>,
+    now: Instant,
+    /// Per key, the latest insertion among what was returned.
+    newest: BTreeMap<u8, usize>,
+    in_hand: Vec<Place>,
+    settled: Vec<Place>,
+    forgotten: Vec<Place>,
+    questions: usize,
+    more: bool,
+}
+
+#[derive(Debug, Clone)]
+enum Step {
+    Begin,
+    Insert { slot: usize, key: u8, count: usize },
+    End { slot: usize, commit: bool },
+    Wait { millis: u64 },
+    Read,
+    Settle { count: usize },
+    Forget { slot: usize },
+    Regain { lane: Lane },
+}
+
+impl Simulation {
+    fn new() -> Self {
+        let mut progress = Progress::default();
+        progress.lanes.gained(&[grant(0), grant(1)]);
+        Self {
+            server: Server::new(),
+            progress,
+            open: Vec::new(),
+            now: Instant::now(),
+            newest: BTreeMap::new(),
+            in_hand: Vec::new(),
+            settled: Vec::new(),
+            forgotten: Vec::new(),
+            questions: 0,
+            more: false,
+        }
+    }
+
+    fn run(&mut self, step: &Step, rest: &mut std::slice::Iter<'_, Step>) {
+        match *step {
+            Step::Begin => self.open.push(self.server.begin()),
+            Step::Insert { slot, key, count } => {
+                if let Some(xid) = pick(&self.open, slot) {
+                    for _ in 0..count {
+                        self.server.insert(xid, key);
+                    }
+                }
+            }
+            Step::End { slot, commit } => {
+                if let Some(xid) = pick(&self.open, slot) {
+                    self.open.retain(|open| *open != xid);
+                    self.server.end(xid, commit);
+                }
+            }
+            Step::Wait { millis } => self.now += Duration::from_millis(millis),
+            Step::Read => self.read(rest),
+            Step::Settle { count } => {
+                for _ in 0..count.min(self.in_hand.len()) {
+                    let place = self.in_hand.remove(0);
+                    self.server.messages[index(place.seq)].settled = true;
+                    self.settled.push(place);
+                }
+            }
+            Step::Forget { slot } => {
+                if !self.in_hand.is_empty() {
+                    let place = self.in_hand.remove(slot % self.in_hand.len());
+                    self.server.messages[index(place.seq)].in_hand = false;
+                    self.forgotten.push(place);
+                }
+            }
+            Step::Regain { lane } => {
+                self.progress.lanes.lost(&[lane]);
+                self.progress.lanes.gained(&[grant(lane)]);
+                for place in self.in_hand.extract_if(.., |place| place.lane == lane) {
+                    self.server.messages[index(place.seq)].in_hand = false;
+                }
+                self.forgotten.retain(|place| place.lane != lane);
+            }
+        }
+    }
+
+    /// One call of the reader. When it has to ask twice, other steps happen in between.
+    fn read(&mut self, rest: &mut std::slice::Iter<'_, Step>) {
+        self.progress.lanes.begin(&ReadRequest {
+            settled: std::mem::take(&mut self.settled),
+            forgotten: std::mem::take(&mut self.forgotten),
+            ..ReadRequest::default()
+        });
+        let mut attempt = self.progress.begin(self.now);
+        let rows = loop {
+            let (plan, mark) = self.progress.plan(&attempt, LIMIT);
+            let (sighting, rows) = self.server.read(&plan, mark);
+            self.questions += 1;
+            if self.progress.weigh(&mut attempt, &sighting) == Weighed::Use {
+                break rows;
+            }
+            if let Some(step @ (Step::Begin | Step::Insert { .. } | Step::End { .. })) = rest.as_slice().first() {
+                rest.next();
+                self.run(step, rest);
+            }
+        };
+        let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
+        for (lane, seq) in rows {
+            let (count, last) = found.entry(lane).or_insert((0, seq));
+            *count += 1;
+            *last = seq;
+            if self.progress.lanes.take(lane, seq) {
+                self.returned(lane, seq);
+            }
+        }
+        self.more = self.progress.lanes.finish(&found, LIMIT);
+    }
+
+    /// The promise: nothing comes whose transaction had committed before something was inserted that came already.
+    fn returned(&mut self, lane: Lane, seq: i64) {
+        let message = &self.server.messages[index(seq)];
+        let committed = self
+            .server
+            .committed(message)
+            .expect("only committed messages are seen");
+        assert!(!message.in_hand, "message {seq} came twice");
+        let newest = self.newest.entry(message.key).or_insert(0);
+        if !message.came {
+            assert!(
+                committed > *newest,
+                "message {seq} of key {} came too late",
+                message.key
+            );
+        }
+        *newest = message.inserted.max(*newest);
+        let message = &mut self.server.messages[index(seq)];
+        (message.in_hand, message.came) = (true, true);
+        self.in_hand.push(Place {
+            room: Room::Ready,
+            lane,
+            seq,
+            leg: None,
+        });
+    }
+
+    fn play(&mut self, steps: &[Step]) {
+        let mut rest = steps.iter();
+        while let Some(step) = rest.next() {
+            self.run(step, &mut rest);
+        }
+    }
+
+    /// Everybody commits; then every message of a committed transaction has come, or comes now.
+    fn finish(&mut self) {
+        for xid in std::mem::take(&mut self.open) {
+            self.server.end(xid, true);
+        }
+        self.more = true;
+        for _ in 0..200 {
+            if self.more || !self.forgotten.is_empty() {
+                self.play(&[Step::Read, Step::Settle { count: 7 }]);
+            }
+        }
+        assert!(!self.more, "there is no end to it");
+        for (seq, message) in (1..).zip(&self.server.messages) {
+            let due = self.server.committed(message).is_some();
+            assert_eq!(message.came, due, "message {seq}, committed: {due}");
+            assert!(
+                !due || message.in_hand,
+                "message {seq} was forgotten and did not come again"
+            );
+        }
+    }
+}
+
+fn grant(lane: Lane) -> LaneGrant {
+    LaneGrant {
+        lane,
+        epoch: 1,
+        crashes: 0,
+        suspect: None,
+    }
+}
+
+fn index(seq: i64) -> usize {
+    usize::try_from(seq - 1).unwrap()
+}
+
+fn pick(open: &[usize], slot: usize) -> Option<usize> {
+    (!open.is_empty()).then(|| open[slot % open.len()])
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => Just(Step::Begin),
+        8 => (any::<usize>(), 0..KEYS, 1..9_usize).prop_map(|(slot, key, count)| Step::Insert { slot, key, count }),
+        4 => (any::<usize>(), prop::bool::weighted(0.8)).prop_map(|(slot, commit)| Step::End { slot, commit }),
+        4 => (0..200_u64).prop_map(|millis| Step::Wait { millis }),
+        8 => Just(Step::Read),
+        3 => (0..40_usize).prop_map(|count| Step::Settle { count }),
+        1 => any::<usize>().prop_map(|slot| Step::Forget { slot }),
+        1 => (0..2_u16).prop_map(|lane| Step::Regain { lane }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 512, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_committed_message_comes_once_and_no_key_is_turned_round(steps in prop::collection::vec(step(), 1..300)) {
+        let mut simulation = Simulation::new();
+        simulation.play(&steps);
+        simulation.finish();
+    }
+}
+
+/// Lets the floor pass over what is open.
+const PATIENTLY: [Step; 8] = [
+    Step::Read,
+    Step::Read,
+    Step::Wait { millis: 300 },
+    Step::Read,
+    Step::Read,
+    Step::Wait { millis: 300 },
+    Step::Read,
+    Step::Read,
+];
+
+fn emit(key: u8, count: usize) -> Vec<Step> {
+    // The newest open transaction is the last in the list: usize::MAX picks none in particular, so it is the only one.
+    vec![
+        Step::Begin,
+        Step::Insert { slot: 0, key, count },
+        Step::End { slot: 0, commit: true },
+    ]
+}
+
+#[test]
+fn a_message_held_open_for_long_comes_before_what_followed_its_commit() {
+    let mut simulation = Simulation::new();
+    simulation.play(&[
+        Step::Begin,
+        Step::Insert {
+            slot: 0,
+            key: 1,
+            count: 1,
+        },
+    ]);
+    let slow = simulation.open[0];
+    simulation.open.clear();
+    simulation.play(&emit(0, 5));
+    simulation.play(&PATIENTLY);
+    assert!(
+        simulation.progress.floors.floor() >= 6,
+        "the floor does not wait for the slow one"
+    );
+    assert_eq!(simulation.progress.floors.safe(), 0);
+    simulation.server.end(slow, true);
+    simulation.play(&emit(1, 1));
+    let before = simulation.questions;
+    simulation.play(&[Step::Read]);
+    assert_eq!(
+        simulation.questions - before,
+        2,
+        "the read was thrown away and made again"
+    );
+    assert!(simulation.server.messages[0].came && simulation.server.messages[6].came);
+    simulation.finish();
+}
+
+#[test]
+fn a_rolled_back_transaction_costs_one_sweep_and_holds_nothing_up() {
+    let mut simulation = Simulation::new();
+    simulation.play(&[
+        Step::Begin,
+        Step::Insert {
+            slot: 0,
+            key: 1,
+            count: 1,
+        },
+    ]);
+    let slow = simulation.open[0];
+    simulation.open.clear();
+    simulation.play(&emit(0, 5));
+    simulation.play(&PATIENTLY);
+    simulation.server.end(slow, false);
+    let before = simulation.questions;
+    simulation.play(&[Step::Read, Step::Read]);
+    assert_eq!(simulation.questions - before, 3);
+    assert!(simulation.progress.floors.safe() >= 6, "everything below has ended");
+    simulation.finish();
+}
+
+#[test]
+fn a_transaction_that_stays_open_costs_nothing_after_its_message_was_passed_over() {
+    let mut simulation = Simulation::new();
+    simulation.play(&[Step::Begin]);
+    let idle = simulation.open[0];
+    simulation.open.clear();
+    for _ in 0..100 {
+        simulation.play(&emit(0, 3));
+        let before = simulation.questions;
+        simulation.play(&[Step::Read, Step::Settle { count: 3 }, Step::Wait { millis: 90 }]);
+        assert_eq!(simulation.questions - before, 1);
+    }
+    let behind = 300 - simulation.progress.floors.floor();
+    assert!(behind <= 24, "the floor is {behind} behind");
+    simulation.server.end(idle, true);
+    simulation.finish();
+}
+
+#[test]
+fn a_server_that_was_replaced_is_read_from_the_beginning() {
+    let mut simulation = Simulation::new();
+    simulation.play(&emit(0, 20));
+    simulation.play(&PATIENTLY);
+    assert!(simulation.progress.floors.floor() >= 20);
+    // The standby that took over had not got everything: its next numbers are lower.
+    simulation.server = Server::new();
+    simulation.server.started += Duration::from_secs(1);
+    simulation.in_hand.clear();
+    simulation.newest.clear();
+    simulation.progress.lanes.lost(&[0, 1]);
+    simulation.progress.lanes.gained(&[grant(0), grant(1)]);
+    simulation.play(&emit(0, 3));
+    simulation.play(&[Step::Read]);
+    simulation.finish();
+}
