@@ -1,1 +1,30 @@
-//! Runnable examples of Sendoff live beside this file.
+//! Runnable examples of Sendoff, one a file in `examples/`; this crate only gives them an empty place to write to.
+//!
+//! ```sh
+//! cargo run -p sendoff-examples --example sqlx_sqlite
+//! DATABASE_URL=postgres://localhost/shop cargo run -p sendoff-examples --example sqlx_postgres
+//! ```
+#![forbid(unsafe_code)]
+
+use anyhow::{Context, Result};
+use tokio_postgres::NoTls;
+
+/// The URL of an empty schema in the database at `DATABASE_URL`: what is created through it disturbs nobody. An
+/// application uses its own URL instead.
+///
+/// # Errors
+/// When `DATABASE_URL` is not set, or the schema cannot be created.
+pub async fn empty_schema(name: &str) -> Result<String> {
+    let url = std::env::var("DATABASE_URL")
+        .context("DATABASE_URL is not set: give the URL of a PostgreSQL database in which a schema may be created")?;
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+    tokio::spawn(connection);
+    let schema = format!("sendoff_example_{name}");
+    client
+        .batch_execute(&format!(
+            "SET client_min_messages = warning; DROP SCHEMA IF EXISTS {schema} CASCADE; CREATE SCHEMA {schema}"
+        ))
+        .await?;
+    let separator = if url.contains('?') { '&' } else { '?' };
+    Ok(format!("{url}{separator}options=-csearch_path%3D{schema}"))
+}

@@ -1,0 +1,50 @@
+//! tokio-postgres: many messages in one statement.
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use sendoff::store::MigrateStore;
+use sendoff::{Message, Outbox};
+use sendoff_relay::Relay;
+use sendoff_sink_handlers::{Context, Handlers};
+use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_tokio_postgres as _;
+use tokio_postgres::NoTls;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = sendoff_examples::empty_schema("tokio_postgres").await?;
+    let (mut client, connection) = tokio_postgres::connect(&url, NoTls).await?;
+    tokio::spawn(connection);
+    client.batch_execute("CREATE TABLE orders (id int PRIMARY KEY)").await?;
+
+    // What `sendoff migrate` does, once a deployment.
+    let store = PostgresStore::new(Config::new(&url))?;
+    store.migrate().await?;
+
+    // Three orders and the messages about them are one transaction, and the messages one statement.
+    let outbox = Outbox::new();
+    let messages = [1, 2, 3].map(|order| Message::json("order.placed", &order).map(|message| message.key("ada")));
+    let messages: Vec<Message> = messages.into_iter().collect::<Result<_, _>>()?;
+    let tx = client.transaction().await?;
+    tx.execute("INSERT INTO orders VALUES (1), (2), (3)", &[]).await?;
+    outbox.emit_many(&tx, messages).await?;
+    tx.commit().await?;
+
+    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    let handlers = Handlers::builder()
+        .on("order.*", |order: i32, context: Context| async move {
+            println!("{}: order {order}", context.topic());
+            Ok(())
+        })
+        .build()?;
+    let relay = Relay::builder(Arc::new(store))
+        .sink("mails", Arc::new(handlers))
+        .route("order.*".parse()?, ["mails"])
+        .build()?;
+    let report = relay.run_once(CancellationToken::new()).await?;
+    assert_eq!(report.run.delivered, 3);
+    Ok(())
+}
