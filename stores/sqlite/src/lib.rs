@@ -1,1 +1,41 @@
-//! The SQLite store of Sendoff
+//! The SQLite store of Sendoff: the outbox in the file that the application already has.
+//!
+//! SQLite runs inside the process and has one writer at a time. Every room of the store therefore has a connection of
+//! its own on a thread of its own: asynchronous callers never block, and reading does not wait for settling.
+//!
+//! ```
+//! use sendoff::store::{EmitStore, MigrateStore};
+//! use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), sendoff::Error> {
+//! # let folder = tempfile::tempdir().expect("a temporary folder");
+//! # let path = folder.path().join("shop.db");
+//! let store = SqliteStore::open(SqliteConfig::new(path))?;
+//! store.migrate().await?;
+//! let mut transaction = store.begin().await?;
+//! transaction.emit(&[sendoff::Message::json("order.placed", &42)?]).await?;
+//! transaction.commit().await?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod clock;
+mod config;
+mod connect;
+mod decode;
+mod emit;
+mod error;
+mod lease;
+mod listen;
+mod migrate;
+mod operate;
+mod read;
+mod settle;
+mod sql;
+mod store;
+mod worker;
+
+pub use config::SqliteConfig;
+pub use store::SqliteStore;

@@ -1,0 +1,6 @@
+-- Leases lanes that nobody holds, to a relay whose own lease is valid. The write lock keeps two relays from taking one
+-- lane. Multiplying by 37 strews the lanes, so that the few for urgent and idle messages do not all go to one relay.
+-- Parameters: owner, how many at most.
+UPDATE outbox_lane SET owner = ?1, epoch = epoch + 1
+WHERE lane IN (SELECT lane FROM outbox_lane WHERE owner IS NULL ORDER BY lane * 37 % 80 LIMIT ?2)
+RETURNING lane, epoch, crashes, suspect_seq, suspect_leg, suspect_crashes

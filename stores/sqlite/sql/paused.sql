@@ -1,0 +1,2 @@
+-- What operators have paused.
+SELECT kind, name FROM outbox_control ORDER BY kind, name

@@ -1,0 +1,9 @@
+-- The state at a glance: ready, waiting, failed of the waiting, dead, delivered, age of the oldest ready message.
+SELECT
+    (SELECT count(*) FROM outbox_message),
+    (SELECT count(*) FROM outbox_waiting),
+    (SELECT count(*) FROM outbox_waiting WHERE attempts > 0),
+    (SELECT count(*) FROM outbox_dead),
+    (SELECT count(*) FROM outbox_delivered),
+    (SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - created_at FROM outbox_message
+        ORDER BY seq LIMIT 1)

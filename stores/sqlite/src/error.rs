@@ -1,0 +1,110 @@
+//! SQLite's errors in Sendoff's words. The only place that decides which of them are temporary.
+
+use rusqlite::ErrorCode;
+use sendoff::{Error, ErrorKind};
+
+/// What failed, with why and what to do next.
+pub(crate) fn explain(what: &str, error: rusqlite::Error) -> Error {
+    let (kind, next) = judge(&error);
+    let because = match &error {
+        // Its own words quote the whole statement.
+        rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
+        error => error.to_string(),
+    };
+    Error::new(kind, what)
+        .because(because)
+        .next_step(next)
+        .with_source(error)
+}
+
+/// Whether the file may have been damaged, moved or replaced under the connection, so that it has to be opened anew.
+pub(crate) fn breaks_connection(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(
+            ErrorCode::CannotOpen
+                | ErrorCode::SystemIoFailure
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::NotADatabase
+                | ErrorCode::ReadOnly
+        )
+    )
+}
+
+fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
+    const MIGRATE: &str = "run `sendoff migrate`";
+    let words = match error {
+        rusqlite::Error::SqlInputError { msg, .. } => msg.as_str(),
+        rusqlite::Error::SqliteFailure(_, Some(msg)) => msg.as_str(),
+        _ => "",
+    };
+    if words.contains("no such table") || words.contains("no such index") {
+        return (ErrorKind::SchemaMissing, MIGRATE);
+    }
+    if words.contains("no such column") || words.contains("has no column") {
+        return (ErrorKind::SchemaTooOld, MIGRATE);
+    }
+    let Some(code) = error.sqlite_error_code() else {
+        return (
+            ErrorKind::Backend,
+            "this is a fault in Sendoff or in the table: please report it",
+        );
+    };
+    match code {
+        ErrorCode::DatabaseBusy
+        | ErrorCode::DatabaseLocked
+        | ErrorCode::FileLockingProtocolFailed
+        | ErrorCode::OperationInterrupted
+        | ErrorCode::OperationAborted
+        | ErrorCode::SchemaChanged => (
+            ErrorKind::Busy,
+            "another program holds the write lock: it is tried again; keep transactions short",
+        ),
+        ErrorCode::CannotOpen => (ErrorKind::Unreachable, "check the path, its folder, and who may write there"),
+        ErrorCode::SystemIoFailure => (ErrorKind::Unreachable, "check the disk and its file system"),
+        ErrorCode::DiskFull => (ErrorKind::Unreachable, "free some space on the disk"),
+        ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied => (
+            ErrorKind::Denied,
+            "let the program write the file and the folder it is in: the log of changes is created next to it",
+        ),
+        ErrorCode::NotADatabase => (ErrorKind::Invalid, "check the path: this file is no SQLite database, or is encrypted"),
+        ErrorCode::DatabaseCorrupt => (
+            ErrorKind::Backend,
+            "the file is damaged: stop what uses it, and restore or recover it (`sqlite3 FILE .recover`)",
+        ),
+        ErrorCode::NoLargeFileSupport | ErrorCode::TooBig | ErrorCode::OutOfMemory => {
+            (ErrorKind::Backend, "check the size of the message and the memory of this machine")
+        }
+        ErrorCode::ConstraintViolation => (
+            ErrorKind::Backend,
+            "compare the outbox's tables with those of `sendoff migrate --dry-run`",
+        ),
+        ErrorCode::InternalMalfunction
+        | ErrorCode::NotFound
+        | ErrorCode::TypeMismatch
+        | ErrorCode::ApiMisuse
+        | ErrorCode::ParameterOutOfRange
+        | ErrorCode::Unknown
+        // The driver may learn new codes.
+        | _ => (ErrorKind::Backend, "look the error up in SQLite's documentation, and report it if it is Sendoff's"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_database_is_temporary_and_a_missing_table_is_not() {
+        let busy = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(rusqlite::ffi::SQLITE_BUSY), None);
+        let error = explain("settling failed", busy);
+        assert!(error.kind() == ErrorKind::Busy && error.is_temporary());
+
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let missing = connection.prepare("SELECT 1 FROM outbox_message").err().unwrap();
+        let error = explain("reading failed", missing);
+        assert_eq!(error.kind(), ErrorKind::SchemaMissing);
+        assert!(!error.to_string().contains("SELECT"), "{error}");
+        assert!(std::error::Error::source(&error).is_some());
+    }
+}

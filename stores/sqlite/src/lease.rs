@@ -1,0 +1,206 @@
+//! Room: lease. Who works on which lane, and for how long.
+
+use std::time::Duration;
+
+use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::{Error, ErrorKind, Result};
+
+use crate::clock::micros;
+use crate::sql::Sql;
+use crate::store::Inner;
+
+/// The lanes that an owner holds, with their epochs, at this moment of the database's clock.
+#[derive(Debug)]
+pub(crate) struct Held {
+    pub(crate) lanes: Vec<(Lane, i64)>,
+    pub(crate) now: i64,
+}
+
+/// What the owner holds; no lanes at all when its lease has run out. To be asked inside the transaction that acts on it.
+pub(crate) fn held(tx: &Transaction<'_>, sql: &Sql, owner: &str) -> rusqlite::Result<Held> {
+    let mut held = Held {
+        lanes: Vec::new(),
+        now: 0,
+    };
+    let mut statement = tx.prepare_cached(sql.check_lanes.first())?;
+    let mut rows = statement.query([owner])?;
+    while let Some(row) = rows.next()? {
+        held.lanes.push((row.get(0)?, row.get(1)?));
+        held.now = row.get(2)?;
+    }
+    Ok(held)
+}
+
+/// A transaction that holds the write lock from its beginning. One that would ask for it later could be refused at once,
+/// without the busy timeout, because somebody wrote after it had begun to read.
+pub(crate) fn write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
+    connection.transaction_with_behavior(TransactionBehavior::Immediate)
+}
+
+/// Lanes as the JSON that statements take them in.
+pub(crate) fn json(lanes: &[Lane]) -> String {
+    format!("{lanes:?}")
+}
+
+impl Inner {
+    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        let (sql, name) = (self.sql.clone(), name.to_owned());
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            tx.prepare_cached(sql.enlist.first())?
+                .execute(params![owner.to_string(), name, micros(lease)])?;
+            tx.commit()
+        };
+        self.lease.call("the relay could not be enlisted", work).await
+    }
+
+    pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            let renew = params![owner.to_string(), micros(lease)];
+            let alive = tx.prepare_cached(sql.heartbeat.first())?.execute(renew)? == 1;
+            let owners: Vec<String> = tx
+                .prepare_cached(sql.relays.first())?
+                .query_map([], |row| row.get(0))?
+                .collect::<rusqlite::Result<_>>()?;
+            tx.commit()?;
+            // A row that is no relay's, because its owner is no UUID, takes no part in the sharing of lanes.
+            let relays = owners
+                .iter()
+                .filter_map(|owner| owner.parse().ok().map(OwnerId))
+                .collect();
+            Ok(Heartbeat { alive, relays })
+        };
+        self.lease.call("the lease could not be renewed", work).await
+    }
+
+    pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            let owner = owner.to_string();
+            let valid = tx
+                .prepare_cached(sql.relays.first())?
+                .query_map([], |row| row.get::<_, String>(0))?
+                .any(|relay| relay.is_ok_and(|relay| relay == owner));
+            if !valid {
+                return Ok(None);
+            }
+            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            let grants: Vec<LaneGrant> = tx
+                .prepare_cached(sql.acquire.first())?
+                .query_map(params![owner, limit], grant)?
+                .collect::<rusqlite::Result<_>>()?;
+            tx.commit()?;
+            Ok(Some(grants))
+        };
+        let granted = self.lease.call("lanes could not be leased", work).await?;
+        granted.ok_or_else(|| lease_lost("lanes could not be leased"))
+    }
+
+    pub(crate) async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let (sql, lanes) = (self.sql.clone(), json(lanes));
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            tx.prepare_cached(sql.release.first())?
+                .execute(params![owner.to_string(), lanes])?;
+            tx.commit()
+        };
+        self.lease.call("lanes could not be given back", work).await
+    }
+
+    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            for statement in [sql.retire.at(0), sql.retire.at(1)] {
+                tx.prepare_cached(statement)?.execute([owner.to_string()])?;
+            }
+            tx.commit()
+        };
+        self.lease.call("the relay could not be struck off", work).await
+    }
+
+    /// Also clears away what has served its time: it is the one verb that relays call again and again for others' sake.
+    pub(crate) async fn evict(&self) -> Result<u64> {
+        const AT_ONCE: i64 = 1000;
+        let sql = self.sql.clone();
+        let retention = self.config.retention.map(micros);
+        let work = move |connection: &mut Connection| {
+            let needed: bool = connection
+                .prepare_cached(sql.evict.at(0))?
+                .query_row([retention], |row| row.get(0))?;
+            if !needed {
+                return Ok(0);
+            }
+            let tx = write(connection)?;
+            tx.prepare_cached(sql.evict.at(1))?.execute([])?;
+            let freed = tx.prepare_cached(sql.evict.at(2))?.execute([])?;
+            tx.prepare_cached(sql.evict.at(3))?.execute([])?;
+            tx.prepare_cached(sql.evict.at(4))?
+                .execute(params![retention, AT_ONCE])?;
+            tx.commit()?;
+            Ok(u64::try_from(freed).unwrap_or_default())
+        };
+        self.lease
+            .call("relays that are gone could not be struck off", work)
+            .await
+    }
+
+    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let (sql, lanes) = (self.sql.clone(), json(lanes));
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            tx.prepare_cached(sql.absolve.first())?
+                .execute(params![owner.to_string(), lanes])?;
+            tx.commit()
+        };
+        self.lease
+            .call("the crashes of lanes could not be forgotten", work)
+            .await
+    }
+
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        let sql = self.sql.clone();
+        let seq = row.map(|(seq, _)| seq);
+        let leg = row.and_then(|(_, leg)| leg.map(str::to_owned));
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            let noted = tx
+                .prepare_cached(sql.suspect.first())?
+                .execute(params![owner.to_string(), lane, seq, leg])?;
+            tx.commit()?;
+            Ok(noted == 1 || seq.is_none())
+        };
+        let what = "the message under suspicion could not be noted";
+        if self.lease.call(what, work).await? {
+            return Ok(());
+        }
+        Err(lease_lost(what))
+    }
+}
+
+fn grant(row: &Row<'_>) -> rusqlite::Result<LaneGrant> {
+    let suspect = match row.get::<_, Option<i64>>(3)? {
+        None => None,
+        Some(seq) => Some(Suspect {
+            seq,
+            leg: row.get::<_, Option<String>>(4)?.map(Into::into),
+            crashes: row.get(5)?,
+        }),
+    };
+    Ok(LaneGrant {
+        lane: row.get(0)?,
+        epoch: row.get(1)?,
+        crashes: row.get(2)?,
+        suspect,
+    })
+}
+
+fn lease_lost(what: &str) -> Error {
+    Error::new(ErrorKind::LeaseLost, what)
+        .because("the relay does not hold the lease any more")
+        .next_step("enlist again under a new owner id")
+}

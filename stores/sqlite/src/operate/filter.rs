@@ -1,0 +1,71 @@
+//! A filter as the values of `list.sql`.
+
+use rusqlite::types::Value;
+use sendoff::Uuid;
+use sendoff::store::Filter;
+
+use crate::clock::from_time;
+
+/// The first twelve values of `list.sql` and `retry_dead.sql`.
+pub(super) fn values(filter: &Filter) -> Vec<Value> {
+    let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
+    let time = |time: Option<std::time::SystemTime>| time.map_or(Value::Null, |at| Value::Integer(from_time(at)));
+    vec![
+        Value::Text(spellings(&filter.ids)),
+        filter
+            .status
+            .map_or(Value::Null, |status| Value::Text(status.as_str().to_owned())),
+        filter
+            .topic
+            .as_deref()
+            .map_or(Value::Null, |topic| Value::Text(glob(topic))),
+        text(&filter.key),
+        text(&filter.aggregate_type),
+        text(&filter.aggregate_id),
+        text(&filter.idempotency_key),
+        text(&filter.leg),
+        text(&filter.error),
+        text(&filter.payload),
+        time(filter.created_from),
+        time(filter.created_until),
+    ]
+}
+
+/// The usual ways to write these ids, as a JSON array: programs in other languages do not all write them as Rust does,
+/// and an index finds only what is written the same.
+pub(super) fn spellings(ids: &[Uuid]) -> String {
+    let all = ids.iter().flat_map(|id| {
+        let (hyphenated, simple) = (id.hyphenated().to_string(), id.simple().to_string());
+        [hyphenated.to_uppercase(), simple.to_uppercase(), hyphenated, simple]
+    });
+    all.map(serde_json::Value::from)
+        .collect::<serde_json::Value>()
+        .to_string()
+}
+
+/// A topic with `*` as a pattern of SQLite's GLOB, which minds upper and lower case, as LIKE does not.
+fn glob(topic: &str) -> String {
+    topic.replace('[', "[[]").replace('?', "[?]")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_star_is_a_wildcard() {
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        let fits = |topic: &str, pattern: &str| {
+            let values = [topic.to_owned(), glob(pattern)];
+            connection
+                .query_row("SELECT ?1 GLOB ?2", values, |row| row.get::<_, bool>(0))
+                .unwrap()
+        };
+        assert!(fits("order.placed", "order.*"));
+        assert!(!fits("Order.placed", "order.*"));
+        assert!(fits("a[b]?c", "a[b]?c"));
+        assert!(!fits("ab", "a?"));
+        assert!(!fits("ab", "[a]b"));
+        assert!(fits("a]b", "a]b"));
+    }
+}

@@ -1,0 +1,228 @@
+//! What a reader remembers, and a read with it.
+
+use rusqlite::{Connection, params};
+use sendoff::store::{InHand, Lane, Page, Place, ReadRequest, Room, Row};
+
+use super::floors::{Class, Floors};
+use crate::decode;
+use crate::sql::Sql;
+
+/// How far was read, and what is in hand.
+#[derive(Debug, Default)]
+pub(super) struct State {
+    floors: Floors,
+    hand: InHand,
+    /// A page that was read and not fetched yet.
+    page: Option<Page>,
+}
+
+impl State {
+    /// Reads these lanes from their beginning.
+    pub(super) fn gain(&mut self, lanes: impl Iterator<Item = Lane>) {
+        for lane in lanes {
+            self.forget_lane(lane);
+            self.floors.gain(lane);
+        }
+    }
+
+    /// Reads these lanes no more.
+    pub(super) fn lose(&mut self, lanes: &[Lane]) {
+        for lane in lanes {
+            self.forget_lane(*lane);
+            self.floors.lose(*lane);
+        }
+    }
+
+    /// The page that was read.
+    pub(super) fn fetch(&mut self) -> Page {
+        self.page.take().unwrap_or_default()
+    }
+
+    /// Reads a page, to be fetched.
+    pub(super) fn read(
+        &mut self,
+        connection: &Connection,
+        sql: &Sql,
+        request: &ReadRequest,
+        sweep: bool,
+    ) -> rusqlite::Result<()> {
+        self.hand.begin(request);
+        self.lower(&request.forgotten);
+        if self.page.is_some() {
+            return Ok(());
+        }
+        let mut page = Page::default();
+        match self.fill(&mut page, connection, sql, request, sweep) {
+            Ok(()) => {
+                self.page = Some(page);
+                Ok(())
+            }
+            Err(error) => {
+                // What was found before the error is not returned, so it has to be found again.
+                self.forget(page.rows.iter().map(|row| row.place().clone()).collect());
+                Err(error)
+            }
+        }
+    }
+
+    fn fill(
+        &mut self,
+        page: &mut Page,
+        connection: &Connection,
+        sql: &Sql,
+        request: &ReadRequest,
+        sweep: bool,
+    ) -> rusqlite::Result<()> {
+        if request.due {
+            // Not all of a page, so that a sink that comes back does not keep new messages waiting.
+            let most = if request.ready {
+                request.limit.div_ceil(2)
+            } else {
+                request.limit
+            };
+            self.read_due(page, connection, sql, &request.skip_legs, most)?;
+        }
+        if request.ready {
+            let head = connection
+                .prepare_cached(sql.read_ready.at(0))?
+                .query_row([], |row| row.get(0))?;
+            if sweep {
+                self.sweep(connection, sql)?;
+            }
+            // Urgent ones first, idle ones last, and none of them kept waiting for ever by the others.
+            let limit = request.limit;
+            self.read_ready(page, connection, sql, Class::Urgent, head, limit - limit / 4)?;
+            self.read_ready(page, connection, sql, Class::Normal, head, limit - limit / 16)?;
+            self.read_ready(page, connection, sql, Class::Idle, head, limit)?;
+        }
+        Ok(())
+    }
+
+    /// Reads lanes of one class until the page has `most` rows.
+    fn read_ready(
+        &mut self,
+        page: &mut Page,
+        connection: &Connection,
+        sql: &Sql,
+        class: Class,
+        head: i64,
+        most: usize,
+    ) -> rusqlite::Result<()> {
+        let text = match class {
+            Class::Normal => sql.read_ready.at(1),
+            Class::Urgent => sql.read_ready.at(2),
+            Class::Idle => sql.read_ready.at(3),
+        };
+        while let Some(span) = self.floors.furthest_behind(class, head) {
+            if page.rows.len() >= most {
+                page.more = true;
+                return Ok(());
+            }
+            let mut statement = connection.prepare_cached(text)?;
+            let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
+            let mut reached = span.ceiling;
+            while let Some(row) = rows.next()? {
+                let place = decode::ready_place(row)?;
+                let seq = place.seq;
+                if self.hand.take(&place) {
+                    page.rows.push(decode::row(row, place));
+                }
+                if page.rows.len() >= most {
+                    reached = seq;
+                    break;
+                }
+            }
+            self.floors.reached(&span, reached);
+        }
+        Ok(())
+    }
+
+    fn read_due(
+        &mut self,
+        page: &mut Page,
+        connection: &Connection,
+        sql: &Sql,
+        skip_legs: &[String],
+        most: usize,
+    ) -> rusqlite::Result<()> {
+        let (low, high) = self.floors.masks();
+        let skip_legs = serde_json::Value::from(skip_legs).to_string();
+        let mut due = connection.prepare_cached(sql.read_due.at(0))?;
+        let mut one = connection.prepare_cached(sql.read_due.at(1))?;
+        let mut rows = due.query(params![low, high, skip_legs])?;
+        while let Some(row) = rows.next()? {
+            if page.rows.len() >= most {
+                page.more = true;
+                break;
+            }
+            let Ok(leg) = row.get_ref(3)?.as_str() else {
+                // No relay writes such a leg, and a settlement could not name it.
+                tracing::warn!(
+                    seq = row.get::<_, i64>(2)?,
+                    "a waiting row is passed over: its leg is not UTF-8"
+                );
+                continue;
+            };
+            let place = Place {
+                room: Room::Waiting,
+                lane: row.get(1)?,
+                seq: row.get(2)?,
+                leg: decode::leg(leg),
+            };
+            if !self.hand.take(&place) {
+                continue;
+            }
+            let mut found = one.query([row.get::<_, i64>(0)?])?;
+            match found.next()? {
+                Some(row) => page.rows.push(decode::row(row, place)),
+                // It went away between the two statements.
+                None => self.forget(vec![place]),
+            }
+        }
+        Ok(())
+    }
+
+    /// Lowers floors to rows below them that are not in hand.
+    fn sweep(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<()> {
+        let mut missed = Vec::new();
+        let mut statement = connection.prepare_cached(sql.read_ready.at(4))?;
+        let mut rows = statement.query([self.floors.highest()])?;
+        while let Some(row) = rows.next()? {
+            let place = decode::ready_place(row)?;
+            let is_read = self.floors.of(place.lane).is_some_and(|floor| place.seq <= floor);
+            if is_read && self.hand.take(&place) {
+                missed.push(place);
+            }
+        }
+        if !missed.is_empty() {
+            tracing::debug!(
+                rows = missed.len(),
+                "rows appeared below numbers that were already read"
+            );
+        }
+        self.forget(missed);
+        Ok(())
+    }
+
+    /// These rows were not read after all.
+    fn forget(&mut self, places: Vec<Place>) {
+        self.lower(&places);
+        self.hand.begin(&ReadRequest {
+            forgotten: places,
+            ..ReadRequest::default()
+        });
+    }
+
+    fn lower(&mut self, places: &[Place]) {
+        for place in places.iter().filter(|place| place.room == Room::Ready) {
+            self.floors.lower(place.lane, place.seq);
+        }
+    }
+
+    fn forget_lane(&mut self, lane: Lane) {
+        self.hand.drop_lane(lane);
+        if let Some(page) = &mut self.page {
+            page.rows.retain(|row: &Row| row.place().lane != lane);
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! The texts of `sql/`, with the configured names in them.
+
+use sendoff::emit::Names;
+
+/// The statements of one file, in order.
+#[derive(Debug)]
+pub(crate) struct Text(Vec<String>);
+
+impl Text {
+    /// The first, or only, one.
+    pub(crate) fn first(&self) -> &str {
+        self.at(0)
+    }
+
+    /// One of several, counted from 0.
+    pub(crate) fn at(&self, index: usize) -> &str {
+        self.0.get(index).map_or("", String::as_str)
+    }
+}
+
+macro_rules! texts {
+    ($($verb:ident),+ $(,)?) => {
+        /// Every file, under its name.
+        #[derive(Debug)]
+        pub(crate) struct Sql {
+            $(pub(crate) $verb: Text,)+
+        }
+
+        impl Sql {
+            pub(crate) fn new(names: &Names) -> Self {
+                Self {
+                    $($verb: split(&names.render(include_str!(concat!("../sql/", stringify!($verb), ".sql")))),)+
+                }
+            }
+
+            #[cfg(test)]
+            fn all(&self) -> Vec<(&'static str, &Text)> {
+                vec![$((stringify!($verb), &self.$verb),)+]
+            }
+        }
+    };
+}
+
+texts!(
+    absolve,
+    acquire,
+    audit,
+    backlog,
+    blocked_keys,
+    check_lanes,
+    die_ready,
+    die_waiting,
+    enlist,
+    evict,
+    find,
+    follow_on,
+    heartbeat,
+    hold_back,
+    key_left,
+    ledger_create,
+    ledger_read,
+    ledger_write,
+    list,
+    paused,
+    read_due,
+    read_ready,
+    relays,
+    release,
+    release_orphans,
+    remove_ready,
+    remove_waiting,
+    retire,
+    retry_dead,
+    settle_delivered,
+    settle_done,
+    settle_done_kept,
+    settle_kept,
+    split_waiting,
+    summary,
+    suspect,
+    wait_again,
+    wait_ready,
+);
+
+/// A statement ends with a semicolon at the end of its line; no text of ours has one elsewhere at the end of a line.
+fn split(sql: &str) -> Text {
+    let statements = sql.split(";\n").map(str::trim).filter(|text| !text.is_empty());
+    Text(statements.map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_statement_fits_the_tables_of_any_name() {
+        for names in [Names::default(), Names::new(None, "shop_").unwrap()] {
+            let connection = rusqlite::Connection::open_in_memory().unwrap();
+            let sql = Sql::new(&names);
+            connection
+                .execute_batch(&names.render(include_str!("../migrations/0001_outbox.sql")))
+                .unwrap();
+            connection.execute_batch(sql.ledger_create.first()).unwrap();
+            for (verb, text) in sql.all() {
+                assert!(!text.0.is_empty(), "{verb}");
+                for statement in &text.0 {
+                    connection
+                        .prepare(statement)
+                        .unwrap_or_else(|error| panic!("{verb}: {error}"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn every_file_is_used() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/sql");
+        let files = std::fs::read_dir(folder)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name());
+        let mut files: Vec<String> = files
+            .map(|name| name.into_string().unwrap().replace(".sql", ""))
+            .collect();
+        files.sort();
+        let sql = Sql::new(&Names::default());
+        assert_eq!(
+            files,
+            sql.all().iter().map(|(verb, _)| (*verb).to_owned()).collect::<Vec<_>>()
+        );
+    }
+}

@@ -1,0 +1,12 @@
+//! The SQLite store, room by room, against real files.
+
+mod emit;
+mod key_order;
+mod lease;
+mod listen;
+mod migrate;
+mod operate;
+mod outbox;
+mod read;
+mod settle;
+mod unreadable;
