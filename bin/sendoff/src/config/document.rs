@@ -1,0 +1,220 @@
+//! The settings with their places, so that an error can say where it was written.
+
+use std::ops::Range;
+
+use sendoff::{Error, ErrorKind, Result};
+use serde::Deserialize;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::file::ConfigFile;
+use super::unread::Unread;
+use super::{Config, Database, Override, sink};
+
+/// The file with everything from outside put in.
+pub(super) struct Document<'a> {
+    file: &'a ConfigFile,
+    root: DeTable<'a>,
+    /// What was put in: its path here and where it comes from.
+    origins: Vec<(String, &'a str)>,
+}
+
+impl<'a> Document<'a> {
+    /// Reads the file, then puts the settings in one by one: each is tried at once, so that an error is known to be its.
+    pub(super) fn read(file: &'a ConfigFile, settings: &'a [Override]) -> Result<(Self, Config)> {
+        let root = DeTable::parse(&file.text).map_err(|mut error| {
+            let line = error.span().map_or(1, |span| file.line(span.start));
+            // The error would show the line, and a password in it.
+            error.set_input(None);
+            Error::new(ErrorKind::Invalid, format!("{} line {line} is no TOML", file.name))
+                .because(error.message().to_owned())
+                .next_step("correct the line; texts stand in quotes, sections in [brackets]")
+                .with_source(error)
+        })?;
+        let mut document = Self {
+            file,
+            root: root.into_inner(),
+            origins: Vec::new(),
+        };
+        let mut config = config(document.root.clone()).map_err(|unread| document.unread(&unread))?;
+        for setting in settings {
+            config = document.set(setting)?;
+        }
+        Ok((document, config))
+    }
+
+    /// An error about the setting at `path`, with its place.
+    pub(super) fn at(&self, path: &str, error: Error) -> Error {
+        let mut placed = Error::new(error.kind(), format!("{}{}", self.place(path), error.what()));
+        if let Some(why) = error.why() {
+            placed = placed.because(why);
+        }
+        if let Some(next) = error.next() {
+            placed = placed.next_step(next);
+        }
+        placed.with_source(error)
+    }
+
+    /// Where the setting at `path` was written, as the beginning of a sentence; empty when it is a default.
+    fn place(&self, path: &str) -> String {
+        let from_outside = self.origins.iter().rev().find(|(of, _)| of == path);
+        if let Some((_, origin)) = from_outside {
+            return format!("{origin}: ");
+        }
+        let span = find(&self.root, path);
+        span.map_or_else(String::new, |span| format!("{}: ", self.line(span)))
+    }
+
+    fn line(&self, span: Range<usize>) -> String {
+        format!("{} line {}", self.file.name, self.file.line(span.start))
+    }
+
+    fn unread(&self, unread: &Unread) -> Error {
+        let span = unread.span.clone().unwrap_or_default();
+        unread.error(&self.line(span.clone()), &path_to(&self.root, span.start).join("."))
+    }
+
+    /// Puts a setting in. Whether a text is meant as a number is decided by which of the two can be read.
+    fn set(&mut self, setting: &'a Override) -> Result<Config> {
+        let text = DeValue::String(setting.value.as_str().into());
+        let number = DeValue::parse(&setting.value).ok().map(Spanned::into_inner);
+        let mut refused = None;
+        for value in [Some(text), number].into_iter().flatten() {
+            let mut root = self.root.clone();
+            let path = insert(&mut root, setting, value)?;
+            match config(root.clone()) {
+                Ok(config) => {
+                    self.root = root;
+                    self.origins.push((path, &setting.origin));
+                    return Ok(config);
+                }
+                Err(unread) => refused = Some(unread.error(&setting.origin, &path)),
+            }
+        }
+        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::Invalid, format!("{} cannot be used", setting.origin))))
+    }
+}
+
+fn config(mut root: DeTable<'_>) -> Result<Config, Unread> {
+    let sinks = root.remove("sink");
+    let rest = Deserializer::from(Spanned::new(0..0, root));
+    let mut config = Config::deserialize(rest).map_err(|error| Unread::new(&error, &[]))?;
+    if let Some(sinks) = sinks {
+        config.sinks = sink::read(sinks)?;
+    }
+    Ok(config)
+}
+
+/// Puts `value` where the setting says, and returns the path with numbers for the names of sinks.
+fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>) -> Result<String> {
+    let nowhere = |why: &str, next: String| {
+        Error::new(ErrorKind::Invalid, format!("{} sets nothing", setting.origin))
+            .because(why)
+            .next_step(next)
+    };
+    let names: Vec<&str> = setting.path.split('.').collect();
+    let (table, key, path) = match names.as_slice() {
+        ["sink", name, key] => {
+            let at = sink_named(root, name).ok_or_else(|| {
+                nowhere(
+                    "no sink has that name",
+                    "add the [[sink]] to the file, or unset it".to_owned(),
+                )
+            })?;
+            let table = match root.get_mut("sink").map(Spanned::get_mut) {
+                Some(DeValue::Array(sinks)) => sinks.get_mut(at).map(Spanned::get_mut),
+                _ => None,
+            };
+            (table, *key, format!("sink.{at}.{key}"))
+        }
+        ["route" | "topic" | "sink", ..] => {
+            let next = "write it into the file; only the settings of a sink can be set, as SENDOFF_SINK__NAME__SETTING";
+            return Err(nowhere("lists are set in the file", next.to_owned()));
+        }
+        [section, key] => {
+            let new = || Spanned::new(0..0, DeValue::Table(DeTable::new()));
+            let section = root.entry(Spanned::new(0..0, (*section).into())).or_insert_with(new);
+            (Some(section.get_mut()), *key, setting.path.clone())
+        }
+        _ => {
+            return Err(nowhere(
+                "it does not lead to a setting",
+                "write it like SENDOFF_RELAY__LEASE".to_owned(),
+            ));
+        }
+    };
+    let Some(DeValue::Table(table)) = table else {
+        return Err(nowhere("its section is no table", "correct the file".to_owned()));
+    };
+    if Database::URL_KEYS.contains(&key) {
+        for other in Database::URL_KEYS {
+            table.remove(other);
+        }
+    }
+    // Only replacing the value would keep the place of the old one.
+    table.remove(key);
+    table.insert(Spanned::new(0..0, key.to_owned().into()), Spanned::new(0..0, value));
+    Ok(path)
+}
+
+/// Variables have no dashes and no lower case.
+fn sink_named(root: &DeTable<'_>, name: &str) -> Option<usize> {
+    let Some(DeValue::Array(sinks)) = root.get("sink").map(Spanned::get_ref) else {
+        return None;
+    };
+    let is_it = |sink: &Spanned<DeValue<'_>>| {
+        let of_sink = sink.get_ref().get("name").and_then(|name| name.get_ref().as_str());
+        of_sink.is_some_and(|of_sink| of_sink.to_ascii_lowercase().replace('-', "_") == name.replace('-', "_"))
+    };
+    sinks.iter().position(is_it)
+}
+
+/// Where the setting at `path` is written, or the nearest above it that is.
+fn find(root: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
+    let mut names = path.split('.');
+    let mut value = root.get(names.next()?)?;
+    for name in names {
+        let next = match value.get_ref() {
+            DeValue::Table(table) => table.get(name),
+            DeValue::Array(array) => name.parse::<usize>().ok().and_then(|at| array.get(at)),
+            _ => None,
+        };
+        match next {
+            Some(next) => value = next,
+            None => break,
+        }
+    }
+    Some(value.span()).filter(|span| !span.is_empty())
+}
+
+/// The names that lead to the setting at a byte of the text.
+fn path_to(table: &DeTable<'_>, at: usize) -> Vec<String> {
+    for (key, value) in table {
+        let path = if key.span().contains(&at) {
+            Some(Vec::new())
+        } else {
+            path_into(value, at)
+        };
+        if let Some(path) = path {
+            return std::iter::once(key.get_ref().to_string()).chain(path).collect();
+        }
+    }
+    Vec::new()
+}
+
+fn path_into(value: &Spanned<DeValue<'_>>, at: usize) -> Option<Vec<String>> {
+    let inner = match value.get_ref() {
+        DeValue::Table(table) => path_to(table, at),
+        DeValue::Array(array) => {
+            let found = array
+                .iter()
+                .enumerate()
+                .find_map(|(number, value)| Some((number, path_into(value, at)?)));
+            found.map_or_else(Vec::new, |(number, path)| {
+                std::iter::once(number.to_string()).chain(path).collect()
+            })
+        }
+        _ => Vec::new(),
+    };
+    (!inner.is_empty() || value.span().contains(&at)).then_some(inner)
+}

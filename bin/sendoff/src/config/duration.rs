@@ -1,0 +1,174 @@
+//! Durations as people write them: `250ms`, `10s`, `1h30m`, `7d`.
+
+use std::fmt;
+use std::time::Duration;
+
+use serde::de::{Error, Unexpected, Visitor};
+use serde::{Deserializer, Serializer};
+
+const UNITS: [(&str, u64); 5] = [
+    ("d", 86_400_000),
+    ("h", 3_600_000),
+    ("m", 60_000),
+    ("s", 1000),
+    ("ms", 1),
+];
+
+const EXPECTED: &str = "a duration such as 250ms, 10s, 5m, 1h or 7d";
+
+pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+    deserializer.deserialize_str(DurationText)
+}
+
+pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_str(&format(*duration))
+}
+
+/// A duration that may be left out.
+pub(super) mod option {
+    use super::{Deserializer, Duration, Serializer};
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        super::deserialize(deserializer).map(Some)
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => super::serialize(duration, serializer),
+            None => serializer.serialize_none(),
+        }
+    }
+}
+
+/// A duration, or the word `off`.
+pub(super) mod or_off {
+    use super::{Deserializer, Duration, DurationOrOff, Serializer};
+
+    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        deserializer.deserialize_str(DurationOrOff)
+    }
+
+    pub(in super::super) fn serialize<S: Serializer>(
+        duration: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match duration {
+            Some(duration) => super::serialize(duration, serializer),
+            None => serializer.serialize_str("off"),
+        }
+    }
+}
+
+struct DurationText;
+
+impl Visitor<'_> for DurationText {
+    type Value = Duration;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(EXPECTED)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Duration, E> {
+        parse(text).ok_or_else(|| E::invalid_value(Unexpected::Str(text), &self))
+    }
+}
+
+struct DurationOrOff;
+
+impl Visitor<'_> for DurationOrOff {
+    type Value = Option<Duration>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{EXPECTED}, or off")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Option<Duration>, E> {
+        match parse(text) {
+            _ if text == "off" => Ok(None),
+            Some(duration) if !duration.is_zero() => Ok(Some(duration)),
+            // Kept for no time is not kept.
+            Some(_) | None => Err(E::invalid_value(Unexpected::Str(text), &self)),
+        }
+    }
+}
+
+fn parse(text: &str) -> Option<Duration> {
+    let mut rest = text.trim();
+    let mut millis = 0_u64;
+    loop {
+        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let number: u64 = rest[..digits].parse().ok()?;
+        rest = &rest[digits..];
+        let letters = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
+        let (_, factor) = UNITS.iter().find(|(unit, _)| *unit == &rest[..letters])?;
+        millis = millis.checked_add(number.checked_mul(*factor)?)?;
+        rest = rest[letters..].trim_start();
+        if rest.is_empty() {
+            return Some(Duration::from_millis(millis));
+        }
+    }
+}
+
+fn format(duration: Duration) -> String {
+    let mut millis = u64::try_from(duration.as_millis()).unwrap_or(u64::MAX);
+    if millis == 0 {
+        return "0s".to_owned();
+    }
+    let mut text = String::new();
+    for (unit, factor) in UNITS {
+        let count = millis / factor;
+        millis %= factor;
+        if count > 0 {
+            text += &format!("{count}{unit}");
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_read_and_written_alike() {
+        for (text, millis) in [
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("5m", 300_000),
+            ("1h", 3_600_000),
+            ("1h30m", 5_400_000),
+            ("7d", 604_800_000),
+            ("0s", 0),
+        ] {
+            assert_eq!(parse(text), Some(Duration::from_millis(millis)), "{text}");
+            assert_eq!(format(Duration::from_millis(millis)), text);
+        }
+        assert_eq!(parse(" 1m 30s "), Some(Duration::from_secs(90)));
+        assert_eq!(format(Duration::from_millis(90_000)), "1m30s");
+    }
+
+    #[test]
+    fn other_texts_are_no_durations() {
+        for text in [
+            "",
+            "10",
+            "s",
+            "10x",
+            "-1s",
+            "1.5s",
+            "1s,",
+            "99999999999999999999s",
+            "999999999999999999d",
+            "10 s",
+        ] {
+            assert_eq!(parse(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The file.
+
+use std::io;
+use std::path::Path;
+
+use sendoff::{Error, ErrorKind, Result};
+
+/// Read when no file is named, if it is there.
+const DEFAULT: &str = "sendoff.toml";
+
+/// The text of a configuration file, with its name for people.
+#[derive(Debug, Default)]
+pub(super) struct ConfigFile {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+impl ConfigFile {
+    /// The file at `path`; with none, `sendoff.toml` in the current folder, or nothing at all.
+    pub(super) fn read(path: Option<&Path>) -> Result<Self> {
+        let named = path.unwrap_or(Path::new(DEFAULT));
+        let name = named.display().to_string();
+        let error = match std::fs::read(named) {
+            Ok(bytes) => {
+                return match String::from_utf8(bytes) {
+                    Ok(text) => Ok(Self { name, text }),
+                    Err(error) => Err(Error::new(ErrorKind::Invalid, format!("{name} is no text"))
+                        .because(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
+                        .next_step("save it as UTF-8")),
+                };
+            }
+            Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(error) => error,
+        };
+        let (kind, next) = match error.kind() {
+            io::ErrorKind::NotFound => (ErrorKind::Invalid, "check the path, or write one with `sendoff init`"),
+            io::ErrorKind::PermissionDenied => (ErrorKind::Denied, "let the program's user read it"),
+            _ => (ErrorKind::Invalid, "check the path"),
+        };
+        Err(
+            Error::new(kind, format!("the configuration file {name} cannot be read"))
+                .because(error.to_string())
+                .next_step(next)
+                .with_source(error),
+        )
+    }
+
+    /// The line of a byte, from 1.
+    pub(super) fn line(&self, at: usize) -> usize {
+        let before = self.text.as_bytes().get(..at).unwrap_or_default();
+        before.iter().filter(|byte| **byte == b'\n').count() + 1
+    }
+}

@@ -1,0 +1,57 @@
+//! Putting the configuration together.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::Path;
+
+use sendoff::Result;
+
+use super::document::Document;
+use super::file::ConfigFile;
+use super::{Config, environment, validate};
+
+/// One setting from outside the file. It cannot be printed: its value may be a URL with a password.
+#[derive(Clone)]
+pub(crate) struct Override {
+    /// Where it comes from, for errors.
+    pub(super) origin: String,
+    /// What it sets, such as `database.url`.
+    pub(super) path: String,
+    /// To what: text, or what TOML reads as a number, a truth value or a list.
+    pub(super) value: String,
+}
+
+impl Override {
+    /// A flag of the command line: `Override::flag("--batch", "relay.batch", "500")`.
+    pub(crate) fn flag(flag: &str, path: &str, value: impl Into<String>) -> Self {
+        Self {
+            origin: format!("the flag {flag}"),
+            path: path.to_owned(),
+            value: value.into(),
+        }
+    }
+}
+
+impl Config {
+    /// The configuration from the file at `path` (with none: `sendoff.toml` in the current folder, if it is there), from
+    /// `env`, and from `flags`.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`], with the place, for what cannot be read or cannot work. That there is a database,
+    /// a sink and a route is checked by those who need them.
+    pub(crate) fn load(
+        path: Option<&Path>,
+        env: impl IntoIterator<Item = (OsString, OsString)>,
+        flags: &[Override],
+    ) -> Result<Self> {
+        let env: BTreeMap<OsString, OsString> = env.into_iter().collect();
+        let file = ConfigFile::read(path)?;
+        let mut settings = environment::settings(&env)?;
+        settings.extend_from_slice(flags);
+        let (document, mut config) = Document::read(&file, &settings)?;
+        let resolved = config.database.resolve(&env);
+        resolved.map_err(|(key, error)| document.at(&format!("database.{key}"), error))?;
+        validate::validate(&config, &document)?;
+        Ok(config)
+    }
+}

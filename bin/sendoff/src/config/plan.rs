@@ -1,0 +1,53 @@
+//! From the configuration to a relay.
+
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_relay::{HeadPolicy, RelayBuilder, TopicPolicy};
+
+use super::Config;
+
+impl Config {
+    /// Gives a relay its settings, sinks, routes and topics.
+    ///
+    /// # Errors
+    /// As [`Config::check_delivers`], and what a sink says about its settings.
+    pub(crate) fn apply(&self, mut relay: RelayBuilder) -> Result<RelayBuilder> {
+        self.check_delivers()?;
+        relay = relay.settings(self.relay.settings()).default_policy(TopicPolicy {
+            retry: self.retry.policy(),
+            head: HeadPolicy::default(),
+        });
+        for topic in &self.topics {
+            relay = relay.topic(topic.pattern.clone(), topic.policy(&self.retry));
+        }
+        for sink in &self.sinks {
+            let name = sink.name();
+            if !self.routes.iter().any(|route| route.to.iter().any(|to| to == name)) {
+                tracing::warn!(sink = name, "no route leads to this sink");
+            }
+            relay = relay.sink(name, sink.build()?).sink_settings(name, sink.settings());
+        }
+        for route in &self.routes {
+            relay = relay.route(route.pattern.clone(), route.to.clone());
+        }
+        Ok(relay)
+    }
+
+    /// Fails unless a relay would have somewhere to deliver to.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when there is no sink or no route.
+    pub(crate) fn check_delivers(&self) -> Result<()> {
+        let Some(first) = self.sinks.first() else {
+            return Err(Error::new(ErrorKind::Invalid, "no sink is configured")
+                .because("the relay would have nowhere to deliver to")
+                .next_step("add a [[sink]] to the configuration file; `sendoff init` writes one to start from"));
+        };
+        if self.routes.is_empty() {
+            let next = "add a [[route]] to the configuration file, such as match = \"*\" and to = ";
+            return Err(Error::new(ErrorKind::Invalid, "no route is configured")
+                .because("every message would become a dead letter")
+                .next_step(format!("{next}[{:?}]", first.name())));
+        }
+        Ok(())
+    }
+}

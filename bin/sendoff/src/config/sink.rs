@@ -1,0 +1,142 @@
+//! `[[sink]]`: where messages go.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::{Result, Sink};
+use sendoff_relay::SinkSettings;
+use sendoff_sink_file::{FileConfig, FileSink};
+use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue, Deserializer};
+
+use super::duration;
+use super::unread::Unread;
+
+/// One sink.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct SinkConfig {
+    #[serde(flatten)]
+    common: Common,
+    /// Its type, with the settings of that type.
+    #[serde(flatten)]
+    pub(crate) kind: SinkKind,
+}
+
+/// The types of sinks that a file can configure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(tag = "type", rename_all = "lowercase")]
+pub(crate) enum SinkKind {
+    /// Lines of JSON on standard output.
+    Stdout(StdoutConfig),
+    /// Lines of JSON in a file.
+    File(FileConfig),
+}
+
+/// What every sink has.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Common {
+    name: String,
+    #[serde(default = "batch")]
+    batch: usize,
+    #[serde(default = "concurrency")]
+    concurrency: usize,
+    #[serde(default = "timeout", with = "duration")]
+    timeout: Duration,
+}
+
+const COMMON: [&str; 5] = ["name", "type", "batch", "concurrency", "timeout"];
+
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    kind: Kind,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Kind {
+    Stdout,
+    File,
+}
+
+impl SinkConfig {
+    /// Its name, for routes and for people.
+    pub(crate) fn name(&self) -> &str {
+        &self.common.name
+    }
+
+    /// How the relay calls it.
+    pub(crate) fn settings(&self) -> SinkSettings {
+        SinkSettings {
+            batch: self.common.batch,
+            concurrency: self.common.concurrency,
+            timeout: self.common.timeout,
+        }
+    }
+
+    /// The sink itself.
+    ///
+    /// # Errors
+    /// What the sink says about its settings.
+    pub(crate) fn build(&self) -> Result<Arc<dyn Sink>> {
+        Ok(match &self.kind {
+            SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
+            SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
+        })
+    }
+
+    /// Whether the settings of its type can work.
+    pub(super) fn validate(&self) -> Result<()> {
+        match &self.kind {
+            SinkKind::Stdout(StdoutConfig {}) => Ok(()),
+            SinkKind::File(config) => config.validate(),
+        }
+    }
+}
+
+/// Reads all `[[sink]]`s. The settings of a type are read by the sink's own crate, which alone knows them; for that, what
+/// all sinks have in common is taken out before.
+pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unread> {
+    let span = sinks.span();
+    let DeValue::Array(entries) = sinks.into_inner() else {
+        return Err(Unread::list("sink", span));
+    };
+    let mut read = Vec::with_capacity(entries.len());
+    for entry in entries {
+        let span = entry.span();
+        let DeValue::Table(mut own) = entry.into_inner() else {
+            return Err(Unread::list("sink", span));
+        };
+        let common: DeTable<'_> = COMMON.iter().filter_map(|name| own.remove_entry(*name)).collect();
+        let typed: Typed = deserialize(Spanned::new(span.clone(), common.clone()))?;
+        let own = Spanned::new(span.clone(), own);
+        read.push(SinkConfig {
+            common: deserialize(Spanned::new(span, common))?,
+            kind: match typed.kind {
+                Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
+                Kind::File => SinkKind::File(deserialize(own)?),
+            },
+        });
+    }
+    Ok(read)
+}
+
+fn deserialize<T: DeserializeOwned>(table: Spanned<DeTable<'_>>) -> Result<T, Unread> {
+    let span = table.span();
+    T::deserialize(Deserializer::from(table)).map_err(|error| Unread::new(&error, &COMMON).or_at(span))
+}
+
+fn batch() -> usize {
+    SinkSettings::default().batch
+}
+
+fn concurrency() -> usize {
+    SinkSettings::default().concurrency
+}
+
+fn timeout() -> Duration {
+    SinkSettings::default().timeout
+}

@@ -1,0 +1,141 @@
+//! A setting that cannot be read, and what to say about it.
+
+use std::ops::Range;
+
+use sendoff::{Error, ErrorKind};
+
+use super::nearest::nearest;
+
+/// Why a document is no configuration.
+#[derive(Debug)]
+pub(super) struct Unread {
+    /// In serde's words.
+    message: String,
+    /// Where in the text.
+    pub(super) span: Option<Range<usize>>,
+    /// Settings that are known there and that serde does not name.
+    also_known: &'static [&'static str],
+}
+
+impl Unread {
+    pub(super) fn new(error: &toml::de::Error, also_known: &'static [&'static str]) -> Self {
+        Self {
+            message: error.message().to_owned(),
+            span: error.span(),
+            also_known,
+        }
+    }
+
+    /// Something that has to be a list of tables and is not.
+    pub(super) fn list(name: &str, span: Range<usize>) -> Self {
+        Self {
+            message: format!("invalid type: map, expected [[{name}]] with two brackets"),
+            span: Some(span),
+            also_known: &[],
+        }
+    }
+
+    /// At `span`, if nothing more exact is known.
+    pub(super) fn or_at(mut self, span: Range<usize>) -> Self {
+        self.span.get_or_insert(span);
+        self
+    }
+
+    /// As an error for people. `place` is where it was written and `path` the names that lead there.
+    pub(super) fn error(&self, place: &str, path: &str) -> Error {
+        let Subject { section, key } = Subject::of(path);
+        let subject = key
+            .as_ref()
+            .map_or_else(|| section.clone(), |key| format!("{key} in {section}"));
+        let invalid = |what: String| Error::new(ErrorKind::Invalid, format!("{place}: {what}"));
+        let (start, expected) = self.message.split_once(", expected ").unwrap_or((&self.message, ""));
+        if let Some(unknown) = quoted(start, "unknown field ") {
+            let is_section = path.split('.').next() == Some(unknown);
+            let section = if is_section { "the configuration" } else { &section };
+            // Sinks are read apart from the rest, so serde does not know of them.
+            let also_known = if is_section { &["sink"] } else { self.also_known };
+            let known: Vec<&str> = names(expected).chain(also_known.iter().copied()).collect();
+            let guess = nearest(unknown, &known).map(|name| format!("did you mean {name}? "));
+            return invalid(format!("there is no setting {unknown:?} in {section}")).next_step(format!(
+                "{}known are {}",
+                guess.unwrap_or_default(),
+                known.join(", ")
+            ));
+        }
+        if let Some(missing) = quoted(start, "missing field ") {
+            return invalid(format!("{section} has no {missing}")).next_step(format!("add {missing} = …"));
+        }
+        if let Some(variant) = quoted(start, "unknown variant ") {
+            let known: Vec<&str> = names(expected).collect();
+            return invalid(format!("{subject} cannot be {variant:?}"))
+                .next_step(format!("use {}", known.join(" or ")));
+        }
+        let found = ["invalid type: ", "invalid value: "]
+            .iter()
+            .find_map(|form| start.strip_prefix(form));
+        let allowed = match (expected, &key) {
+            ("a sequence", None) => format!("write [{section}] with two brackets"),
+            (expected, _) => format!("write {}", in_words(expected)),
+        };
+        match (found, &key) {
+            (None, _) => invalid(format!("{subject} cannot be used")).because(self.message.clone()),
+            // What stands where a password may stand is not repeated.
+            (Some(_), Some(key)) if is_secret(key) => invalid(format!("{subject} cannot be used")).next_step(allowed),
+            (Some("map"), _) => invalid(format!("{subject} cannot be a single section")).next_step(allowed),
+            (Some(found), _) => invalid(format!("{subject} cannot be {found}")).next_step(allowed),
+        }
+    }
+}
+
+/// What an error is about: `relay.lease` is `lease` in `[relay]`, and `sink.2.path` is `path` in `[[sink]]`.
+struct Subject {
+    section: String,
+    key: Option<String>,
+}
+
+impl Subject {
+    fn of(path: &str) -> Self {
+        let (section, rest) = path.split_once('.').unwrap_or((path, ""));
+        let is_number = |name: &&str| name.bytes().all(|byte| byte.is_ascii_digit());
+        let is_list = rest
+            .split('.')
+            .next()
+            .is_some_and(|first| !first.is_empty() && is_number(&first));
+        let names: Vec<&str> = rest.split('.').filter(|name| !is_number(name)).collect();
+        Self {
+            section: if is_list {
+                format!("[[{section}]]")
+            } else {
+                format!("[{section}]")
+            },
+            key: (!names.is_empty()).then(|| names.join(".")),
+        }
+    }
+}
+
+fn is_secret(key: &str) -> bool {
+    ["url", "password", "secret", "token"]
+        .iter()
+        .any(|word| key.contains(word))
+}
+
+fn quoted<'a>(text: &'a str, before: &str) -> Option<&'a str> {
+    text.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
+}
+
+/// What stands between backticks.
+fn names(text: &str) -> impl Iterator<Item = &str> {
+    text.split('`').skip(1).step_by(2)
+}
+
+fn in_words(expected: &str) -> &str {
+    match expected {
+        "usize" | "u32" | "u64" => "a whole number, without quotes",
+        "f64" => "a number, without quotes",
+        "a boolean" => "true or false, without quotes",
+        "a string" | "path string" => "text in quotes",
+        "a sequence" => "a list in brackets",
+        other if other.starts_with("struct ") => "settings below it, one a line",
+        other => other,
+    }
+}

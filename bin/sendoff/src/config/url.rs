@@ -1,0 +1,158 @@
+//! Where a database is, without telling its password.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use sendoff::{Error, ErrorKind, Result};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A database. Printed or serialised, it is without its password.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) enum DatabaseUrl {
+    /// A URL or `key=value` list for PostgreSQL, with its password.
+    Postgres(String),
+    /// A file.
+    Sqlite(PathBuf),
+}
+
+impl FromStr for DatabaseUrl {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let invalid = |what: String| {
+            Err(Error::new(ErrorKind::Invalid, what)
+                .next_step("write it like postgres://user:password@host:5432/database or sqlite:path/to/file.db"))
+        };
+        if text.starts_with("postgres://") || text.starts_with("postgresql://") {
+            return Ok(Self::Postgres(text.to_owned()));
+        }
+        if let Some(rest) = text.strip_prefix("sqlite:") {
+            let path = rest.strip_prefix("//").unwrap_or(rest);
+            return match path {
+                "" => invalid("the SQLite URL names no file".to_owned()),
+                ":memory:" => invalid("an outbox in memory would be gone when the program ends".to_owned()),
+                path if path.contains('?') => invalid("the SQLite URL has options, which are not known".to_owned()),
+                path => Ok(Self::Sqlite(path.into())),
+            };
+        }
+        // Nothing else of the text is told: it may be, or hold, a password.
+        match text.split_once("://") {
+            Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+') => {
+                invalid(format!("{scheme}:// is no database that Sendoff knows"))
+            }
+            None if text.contains("host=") || text.contains("dbname=") => Ok(Self::Postgres(text.to_owned())),
+            Some(_) | None => invalid("the database URL cannot be read".to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Postgres(url) => f.write_str(&without_password(url)),
+            Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
+        }
+    }
+}
+
+impl fmt::Debug for DatabaseUrl {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for DatabaseUrl {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for DatabaseUrl {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
+    }
+}
+
+/// Rather too much is taken out than too little: passwords may hold any character, percent-encoded or not.
+fn without_password(url: &str) -> String {
+    let mut shown = url.to_owned();
+    if let Some((scheme, rest)) = url.split_once("://")
+        && let Some((user, host)) = rest.rsplit_once('@')
+    {
+        let name = user.split(':').next().unwrap_or_default();
+        let mark = if user.contains(':') { ":***" } else { "" };
+        shown = format!("{scheme}://{name}{mark}@{host}");
+    }
+    if let Some(at) = shown.to_ascii_lowercase().find("password") {
+        shown.truncate(at);
+        shown.push_str("password=***");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn passwords_are_never_shown() {
+        for (url, shown) in [
+            (
+                "postgres://shop:hunter2@db:5432/shop",
+                "postgres://shop:***@db:5432/shop",
+            ),
+            ("postgresql://shop:hunter2/a@b@db/shop", "postgresql://shop:***@db/shop"),
+            ("postgres://shop@db/shop", "postgres://shop@db/shop"),
+            (
+                "postgres:///shop?host=/run/pg&password=hunter2&user=x",
+                "postgres:///shop?host=/run/pg&password=***",
+            ),
+            (
+                "postgres://db/shop?sslmode=require",
+                "postgres://db/shop?sslmode=require",
+            ),
+            (
+                "host=db user=shop password='hunter2 x' dbname=shop",
+                "host=db user=shop password=***",
+            ),
+            ("host=db PASSWORD = hunter2", "host=db password=***"),
+        ] {
+            let parsed: DatabaseUrl = url.parse().unwrap();
+            assert_eq!(parsed.to_string(), shown);
+            assert_eq!(format!("{parsed:?}"), shown);
+            assert_eq!(parsed, DatabaseUrl::Postgres(url.to_owned()));
+        }
+    }
+
+    #[test]
+    fn sqlite_is_a_path() {
+        for (url, path) in [
+            ("sqlite:a.db", "a.db"),
+            ("sqlite://a/b.db", "a/b.db"),
+            ("sqlite:///var/a.db", "/var/a.db"),
+            ("sqlite:/var/a.db", "/var/a.db"),
+        ] {
+            assert_eq!(url.parse::<DatabaseUrl>().unwrap(), DatabaseUrl::Sqlite(path.into()));
+        }
+    }
+
+    #[test]
+    fn other_texts_are_refused_without_being_quoted() {
+        for (url, word) in [
+            ("mysql://shop:hunter2@db/shop", "mysql://"),
+            ("hunter2", "cannot be read"),
+            ("shop:hunter2@db://", "cannot be read"),
+            ("", "cannot be read"),
+            ("sqlite:", "no file"),
+            ("sqlite::memory:", "in memory"),
+            ("sqlite:a.db?mode=ro", "options"),
+        ] {
+            let error = url.parse::<DatabaseUrl>().unwrap_err();
+            assert!(error.to_string().contains(word) && error.next().is_some(), "{error}");
+            assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! What the parts of the configuration say about each other.
+
+use sendoff::{Error, ErrorKind, Result};
+
+use super::Config;
+use super::document::Document;
+use super::nearest::nearest;
+
+pub(super) fn validate(config: &Config, document: &Document<'_>) -> Result<()> {
+    let relay = config.relay.validate();
+    relay.map_err(|(key, error)| document.at(&format!("relay.{key}"), error))?;
+    let retry = config.retry.validate();
+    retry.map_err(|(key, error)| document.at(&format!("retry.{key}"), error))?;
+    for (at, topic) in config.topics.iter().enumerate() {
+        let retry = topic.retry(&config.retry).validate();
+        retry.map_err(|(key, error)| document.at(&format!("topic.{at}.retry.{key}"), error))?;
+        if config.topics[..at]
+            .iter()
+            .any(|earlier| earlier.pattern == topic.pattern)
+        {
+            return Err(document.at(&format!("topic.{at}.match"), twice("topic", topic.pattern.as_str())));
+        }
+    }
+    sinks(config, document)?;
+    routes(config, document)
+}
+
+fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
+    for (at, sink) in config.sinks.iter().enumerate() {
+        let (name, settings) = (sink.name(), sink.settings());
+        let fault = |key: &str, error: Error| Err(document.at(&format!("sink.{at}.{key}"), error));
+        let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+        if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
+            let error = Error::new(ErrorKind::Invalid, format!("a sink cannot be called {name:?}"));
+            return fault(
+                "name",
+                error.next_step("use 1 to 60 lower-case letters, digits, - and _"),
+            );
+        }
+        // Variables cannot tell the two apart, and neither should people have to.
+        let alike = |earlier: &str| earlier.replace('-', "_") == name.replace('-', "_");
+        if let Some(earlier) = config.sinks[..at].iter().find(|earlier| alike(earlier.name())) {
+            let what = format!("two sinks are called {:?} and {name:?}", earlier.name());
+            let error = Error::new(ErrorKind::Invalid, what).next_step("give each sink a name of its own");
+            return fault("name", error);
+        }
+        let is_zero = [
+            ("batch", settings.batch == 0),
+            ("concurrency", settings.concurrency == 0),
+            ("timeout", settings.timeout.is_zero()),
+        ];
+        if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
+            let error = Error::new(ErrorKind::Invalid, format!("{key} of the sink {name:?} cannot be 0"));
+            return fault(key, error.next_step("use more, or take the line out for the default"));
+        }
+        if let Err(error) = sink.validate() {
+            return fault("", error);
+        }
+    }
+    Ok(())
+}
+
+fn routes(config: &Config, document: &Document<'_>) -> Result<()> {
+    let known: Vec<&str> = config.sinks.iter().map(super::SinkConfig::name).collect();
+    for (at, route) in config.routes.iter().enumerate() {
+        let fault = |key: &str, error: Error| Err(document.at(&format!("route.{at}.{key}"), error));
+        let pattern = route.pattern.as_str();
+        if config.routes[..at]
+            .iter()
+            .any(|earlier| earlier.pattern == route.pattern)
+        {
+            return fault("match", twice("route", pattern));
+        }
+        if route.to.is_empty() {
+            let error = Error::new(ErrorKind::Invalid, format!("the route of {pattern:?} leads nowhere"));
+            return fault("to", error.next_step("name one sink or more"));
+        }
+        for (leg, name) in route.to.iter().enumerate() {
+            if !known.contains(&name.as_str()) {
+                let error = Error::new(
+                    ErrorKind::Invalid,
+                    format!("the route of {pattern:?} leads to {name:?}, and no sink is called so"),
+                );
+                let next = match (nearest(name, &known), known.is_empty()) {
+                    (Some(meant), _) => format!("did you mean {meant:?}?"),
+                    (None, false) => format!("use {}, or add a [[sink]] of that name", known.join(" or ")),
+                    (None, true) => "add a [[sink]] of that name".to_owned(),
+                };
+                return fault(&format!("to.{leg}"), error.next_step(next));
+            }
+            if route.to[..leg].contains(name) {
+                let what = format!("the route of {pattern:?} leads to {name:?} twice");
+                return fault(
+                    &format!("to.{leg}"),
+                    Error::new(ErrorKind::Invalid, what).next_step("take one out"),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn twice(what: &str, pattern: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("a second [[{what}]] matches {pattern:?}"))
+        .because("the first that fits counts, so this one never would")
+        .next_step("put the two together")
+}
