@@ -4,14 +4,20 @@
 //! |---|---|
 //! | a store to read, and to simulate on | [`MemoryStore`], with its clock and its [`Faults`] |
 //! | the far side of a relay | [`ScriptedSink`] |
+//! | what a relay tells the application | [`RecordingHooks`] |
 //! | proof that nothing was lost, invented or reordered | [`Recorder`] and [`History`] |
+//! | what every adapter crate must be able to do | [`emit_suite`] |
+//! | what every store must be able to do | [`store_suite`] |
 #![forbid(unsafe_code)]
 
 pub mod emit_suite;
 pub mod history;
 pub mod memory;
+pub mod recording_hooks;
 mod scripted_sink;
+pub mod store_suite;
 
 pub use history::{History, Recorder};
 pub use memory::{Faults, MemoryStore, Verb};
+pub use recording_hooks::RecordingHooks;
 pub use scripted_sink::{Act, Publication, ScriptedSink};

@@ -48,6 +48,8 @@ impl<'a> Settling<'a> {
                 Room::Waiting => self.settle_waiting(settlement),
             }
         }
+        // In the order of the key, so that none is held by one behind it.
+        self.holds.sort_by_key(|((_, seq, _), _)| *seq);
         for (at, row) in std::mem::take(&mut self.holds) {
             self.hold(at, row);
         }

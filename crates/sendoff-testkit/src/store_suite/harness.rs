@@ -1,0 +1,106 @@
+//! What a store's tests provide.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::Result;
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore};
+
+/// What a store has, as far as stores may differ.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Capabilities {
+    /// [`Database::execute`] and [`Database::fetch`] run SQL.
+    pub sql: bool,
+    /// The store has a schema that it migrates.
+    pub migrations: bool,
+    /// Several transactions may have written something and be open at the same time.
+    pub concurrent_transactions: bool,
+}
+
+/// How a database is to be set up for a case.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Whether the tables are there.
+    pub migrated: bool,
+    /// Whether delivered messages are kept.
+    pub keep_delivered: bool,
+    /// How long idempotency keys are remembered, in whole seconds; `None` is the store's default.
+    pub dedup_window: Option<Duration>,
+}
+
+impl Setup {
+    /// With tables, and everything else by default.
+    pub const PLAIN: Self = Self {
+        migrated: true,
+        keep_delivered: false,
+        dedup_window: None,
+    };
+}
+
+/// Makes databases for a store's cases. A server that cannot be reached is an error: no case is skipped.
+#[async_trait]
+pub trait StoreHarness: Send + Sync + 'static {
+    /// What the store has.
+    fn capabilities(&self) -> Capabilities;
+
+    /// A database that nobody has used yet.
+    ///
+    /// # Errors
+    /// What stands in the way; the case fails with it.
+    async fn fresh(&self, setup: Setup) -> Result<Subject>;
+}
+
+/// A store under test, room by room.
+#[derive(Clone)]
+pub struct Subject {
+    /// Room: emit.
+    pub emit: Arc<dyn EmitStore>,
+    /// Room: relay.
+    pub relay: Arc<dyn RelayStore>,
+    /// Room: operate.
+    pub operate: Arc<dyn OperateStore>,
+    /// Room: migrate.
+    pub migrate: Arc<dyn MigrateStore>,
+    /// What is behind it.
+    pub database: Arc<dyn Database>,
+}
+
+/// The database behind a store under test.
+///
+/// SQL is written with the default names (`outbox_…`); the harness puts those of the case in their place.
+#[async_trait]
+pub trait Database: Send + Sync {
+    /// Another store on the same database, with connections of its own.
+    ///
+    /// # Errors
+    /// What stands in the way.
+    async fn open(&self) -> Result<Subject>;
+
+    /// Runs SQL in a transaction of its own and tells how many rows it changed.
+    ///
+    /// # Errors
+    /// What the database says; [`sendoff::ErrorKind::Unsupported`] without [`Capabilities::sql`].
+    async fn execute(&self, sql: &str) -> Result<u64>;
+
+    /// Runs SQL with the names that are in it, several statements if need be.
+    ///
+    /// # Errors
+    /// As [`Database::execute`].
+    async fn run_script(&self, sql: &str) -> Result<()>;
+
+    /// The rows of a query, each value as text.
+    ///
+    /// # Errors
+    /// As [`Database::execute`].
+    async fn fetch(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>>;
+
+    /// SQL that makes a ready row of the topic `vandalised` unreadable in a way that only this database allows, each
+    /// with a name; those that every database allows are in the suite.
+    fn vandalism(&self) -> Vec<(&'static str, &'static str)> {
+        Vec::new()
+    }
+
+    /// The case has passed: the database is not needed any more.
+    async fn discard(&self) {}
+}

@@ -1,0 +1,67 @@
+//! The suite on the store in memory.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::{Error, ErrorKind, Result};
+
+use super::{Capabilities, Database, Setup, StoreHarness, Subject};
+use crate::MemoryStore;
+
+/// Makes stores in memory.
+#[derive(Debug, Clone, Copy)]
+pub struct MemoryHarness;
+
+#[async_trait]
+impl StoreHarness for MemoryHarness {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            sql: false,
+            migrations: false,
+            concurrent_transactions: true,
+        }
+    }
+
+    async fn fresh(&self, setup: Setup) -> Result<Subject> {
+        let mut builder = MemoryStore::builder();
+        if setup.keep_delivered {
+            builder = builder.keep_delivered();
+        }
+        if let Some(window) = setup.dedup_window {
+            builder = builder.dedup_window(window);
+        }
+        Memory(builder.build()).open().await
+    }
+}
+
+struct Memory(MemoryStore);
+
+#[async_trait]
+impl Database for Memory {
+    async fn open(&self) -> Result<Subject> {
+        let store = Arc::new(self.0.clone());
+        Ok(Subject {
+            emit: store.clone(),
+            relay: store.clone(),
+            operate: store.clone(),
+            migrate: store,
+            database: Arc::new(Self(self.0.clone())),
+        })
+    }
+
+    async fn execute(&self, _: &str) -> Result<u64> {
+        Err(no_sql())
+    }
+
+    async fn run_script(&self, _: &str) -> Result<()> {
+        Err(no_sql())
+    }
+
+    async fn fetch(&self, _: &str) -> Result<Vec<Vec<Option<String>>>> {
+        Err(no_sql())
+    }
+}
+
+fn no_sql() -> Error {
+    Error::new(ErrorKind::Unsupported, "a store in memory knows no SQL").next_step("use its methods")
+}

@@ -1,0 +1,511 @@
+//! What an operator sees and does.
+
+use std::time::Duration;
+
+use sendoff::store::{DeadReason, Filter, Status, Stored, Verdict};
+use sendoff::{Event, Message, Uuid};
+
+use super::manual_relay::{ManualRelay, leg};
+use super::registry::{CaseResult, cases};
+use super::scene::{Scene, numbered, plain};
+
+cases![
+    a_list_is_oldest_first_and_in_pages,
+    a_list_of_nothing_is_empty,
+    a_message_is_found_with_all_its_legs,
+    a_list_is_filtered_by_everything,
+    a_star_in_a_topic_stands_for_any_text_and_nothing_else_does,
+    a_text_is_searched_for_as_it_is,
+    the_summary_counts,
+    the_backlog_counts,
+    only_dead_letters_that_fit_are_retried,
+    retrying_is_written_into_the_audit needs Sql,
+];
+
+const LATER: Duration = Duration::from_secs(3600);
+
+async fn list(scene: &Scene, filter: Filter) -> sendoff::Result<Vec<Stored>> {
+    Ok(scene.subject.operate.list(&filter, 1000, 0).await?.messages)
+}
+
+async fn topics(scene: &Scene, filter: Filter) -> sendoff::Result<Vec<String>> {
+    let mut topics: Vec<String> = list(scene, filter)
+        .await?
+        .into_iter()
+        .map(|stored| stored.topic)
+        .collect();
+    topics.sort();
+    Ok(topics)
+}
+
+fn verdict(error: &str, dies: bool) -> Verdict {
+    if dies {
+        return Verdict::Dead {
+            reason: DeadReason::Permanent,
+            error: error.into(),
+            charged: true,
+            blocks: false,
+        };
+    }
+    Verdict::Retry {
+        state: sendoff::store::RetryState::Retry,
+        delay: LATER,
+        charged: true,
+        error: error.into(),
+    }
+}
+
+/// Messages in every state, each with a topic of its own.
+async fn in_every_state(scene: &Scene) -> sendoff::Result<ManualRelay> {
+    let mut relay = scene.relay().await?;
+    let order = |topic: &str| Message::from(Event::new("order", "7", topic).repeatable());
+    scene
+        .emit([
+            plain("dead.plain"),
+            order("dead.order"),
+            plain("retry.plain"),
+            order("retry.order"),
+            plain("gone"),
+        ])
+        .await?;
+    for delivery in relay.read_messages(5).await {
+        let legs = match delivery.topic.split('.').next() {
+            Some("dead") => vec![leg("a", verdict("error: 404", true))],
+            Some("retry") => vec![leg("b", verdict("error: 503", false))],
+            _ => vec![],
+        };
+        relay.settle(&[relay.settlement(&delivery, legs)]).await?;
+    }
+    let pending = Message::bytes("pending.plain", "text/plain", "find the needle").idempotency_key("once");
+    scene
+        .emit([pending, order("pending.order"), plain("pending.later").delay(LATER)])
+        .await?;
+    Ok(relay)
+}
+
+async fn a_list_is_oldest_first_and_in_pages(scene: Scene) -> CaseResult {
+    let mut ids = Vec::new();
+    for n in 0..25 {
+        // Some wait and some are ready: the table makes no difference.
+        let message = numbered(&format!("k{n}"), n);
+        let message = if n % 3 == 0 { message.delay(LATER) } else { message };
+        ids.push(scene.emit([message]).await?[0].id());
+        tokio::time::sleep(super::scene::TICK).await;
+    }
+    let mut listed = Vec::new();
+    for (offset, more) in [(0, true), (10, true), (20, false), (30, false)] {
+        let page = scene.subject.operate.list(&Filter::default(), 10, offset).await?;
+        assert_eq!(page.more, more, "from {offset}");
+        listed.extend(page.messages.into_iter().map(|stored| stored.id.expect("an id")));
+    }
+    assert_eq!(listed, ids);
+    assert!(
+        !scene.subject.operate.list(&Filter::default(), 25, 0).await?.more,
+        "an exact page has nothing behind it"
+    );
+    Ok(())
+}
+
+async fn a_list_of_nothing_is_empty(scene: Scene) -> CaseResult {
+    let listing = scene.subject.operate.list(&Filter::default(), 10, 0).await?;
+    assert!(listing.messages.is_empty() && !listing.more);
+    assert!(scene.subject.operate.find(Uuid::new_v4()).await?.is_empty());
+    let summary = scene.subject.operate.summary().await?;
+    assert_eq!(summary, Default::default());
+    Ok(())
+}
+
+async fn a_message_is_found_with_all_its_legs(scene: Scene) -> CaseResult {
+    let event = Event::new("order", "42", "order.placed")
+        .schema_version(3)
+        .header("a", "b");
+    let message = Message::from(event).priority(4).max_attempts(7);
+    scene.emit([message.clone(), plain("other")]).await?;
+    let stored = scene.find_one(message.id()).await?;
+    assert_eq!(
+        (stored.status, stored.id, stored.topic.as_str()),
+        (Status::Pending, Some(message.id()), "order.placed")
+    );
+    assert_eq!((stored.leg.as_str(), stored.key.as_deref()), ("", Some("order:42")));
+    assert_eq!(
+        (stored.aggregate_type.as_deref(), stored.aggregate_id.as_deref()),
+        (Some("order"), Some("42"))
+    );
+    assert_eq!(
+        (stored.schema_version, stored.idempotency_key.as_deref()),
+        (Some(3), Some("order:42"))
+    );
+    assert_eq!((stored.content_type, stored.payload.as_slice()), (None, &b"{}"[..]));
+    let headers: serde_json::Value = serde_json::from_str(stored.headers.as_deref().expect("headers")).expect("JSON");
+    assert_eq!(headers, serde_json::json!({"a": "b"}));
+    assert_eq!((stored.priority, stored.attempts, stored.max_attempts), (4, 0, Some(7)));
+    assert_eq!(
+        (stored.last_error, stored.detail, stored.due_at, stored.ended_at),
+        (None, None, None, None)
+    );
+    let mut relay = scene.relay().await?;
+    for delivery in relay.read_messages(2).await {
+        let legs = vec![leg("a", verdict("no", false)), leg("b", verdict("never", true))];
+        relay.settle(&[relay.settlement(&delivery, legs)]).await?;
+    }
+    let mut found = scene.subject.operate.find(message.id()).await?;
+    found.sort_by(|one, other| one.leg.cmp(&other.leg));
+    let shape: Vec<_> = found
+        .iter()
+        .map(|leg| (leg.leg.as_str(), leg.status, leg.last_error.as_deref()))
+        .collect();
+    assert_eq!(
+        shape,
+        [("a", Status::Retry, Some("no")), ("b", Status::Dead, Some("never"))]
+    );
+    assert!(
+        found
+            .iter()
+            .all(|leg| leg.history.as_deref().is_some_and(|history| history.contains("\"at\"")))
+    );
+    Ok(())
+}
+
+async fn a_list_is_filtered_by_everything(scene: Scene) -> CaseResult {
+    let mut relay = in_every_state(&scene).await?;
+    let by = Filter::default;
+    let text = |text: &str| Some(text.to_owned());
+    for (filter, expected) in [
+        (
+            Filter {
+                status: Some(Status::Pending),
+                ..by()
+            },
+            &["pending.later", "pending.order", "pending.plain"][..],
+        ),
+        (
+            Filter {
+                status: Some(Status::Retry),
+                ..by()
+            },
+            &["retry.order", "retry.plain"],
+        ),
+        (
+            Filter {
+                status: Some(Status::Dead),
+                ..by()
+            },
+            &["dead.order", "dead.plain"],
+        ),
+        (
+            Filter {
+                status: Some(Status::Delivered),
+                ..by()
+            },
+            &[],
+        ),
+        (
+            Filter {
+                topic: text("dead.plain"),
+                ..by()
+            },
+            &["dead.plain"],
+        ),
+        (
+            Filter {
+                topic: text("*.order"),
+                ..by()
+            },
+            &["dead.order", "pending.order", "retry.order"],
+        ),
+        (
+            Filter {
+                key: text("order:7"),
+                ..by()
+            },
+            &["dead.order", "pending.order", "retry.order"],
+        ),
+        (
+            Filter {
+                key: text("order:"),
+                ..by()
+            },
+            &[],
+        ),
+        (
+            Filter {
+                aggregate_type: text("order"),
+                status: Some(Status::Retry),
+                ..by()
+            },
+            &["retry.order"],
+        ),
+        (
+            Filter {
+                aggregate_id: text("7"),
+                topic: text("p*"),
+                ..by()
+            },
+            &["pending.order"],
+        ),
+        (
+            Filter {
+                idempotency_key: text("once"),
+                ..by()
+            },
+            &["pending.plain"],
+        ),
+        (Filter { leg: text("a"), ..by() }, &["dead.order", "dead.plain"]),
+        (
+            Filter {
+                leg: text(""),
+                topic: text("pending.*"),
+                ..by()
+            },
+            &["pending.later", "pending.order", "pending.plain"],
+        ),
+        (
+            Filter {
+                error: text("404"),
+                ..by()
+            },
+            &["dead.order", "dead.plain"],
+        ),
+        (
+            Filter {
+                error: text("error"),
+                topic: text("*plain"),
+                ..by()
+            },
+            &["dead.plain", "retry.plain"],
+        ),
+        (
+            Filter {
+                payload: text("needle"),
+                ..by()
+            },
+            &["pending.plain"],
+        ),
+        (
+            Filter {
+                payload: text("nothing like it"),
+                ..by()
+            },
+            &[],
+        ),
+    ] {
+        assert_eq!(topics(&scene, filter.clone()).await?, expected, "{filter:?}");
+    }
+    let all = list(&scene, by()).await?;
+    assert_eq!(all.len(), 7);
+    let ids: Vec<Uuid> = all.iter().take(2).filter_map(|stored| stored.id).collect();
+    assert_eq!(
+        list(
+            &scene,
+            Filter {
+                ids: ids.clone(),
+                ..by()
+            }
+        )
+        .await?
+        .len(),
+        2
+    );
+    let oldest = all.iter().map(|stored| stored.created_at).min();
+    let newest = all.iter().map(|stored| stored.created_at).max();
+    let count = async |filter: Filter| Ok::<_, sendoff::Error>(list(&scene, filter).await?.len());
+    assert_eq!(
+        count(Filter {
+            created_from: oldest,
+            ..by()
+        })
+        .await?,
+        7
+    );
+    assert_eq!(
+        count(Filter {
+            created_until: oldest,
+            ..by()
+        })
+        .await?,
+        0,
+        "until is not included"
+    );
+    let last = all.iter().filter(|stored| Some(stored.created_at) == newest).count();
+    assert_eq!(
+        count(Filter {
+            created_from: newest,
+            ..by()
+        })
+        .await?,
+        last,
+        "from is included"
+    );
+    assert_eq!(
+        count(Filter {
+            created_until: newest,
+            ..by()
+        })
+        .await?,
+        7 - last
+    );
+    relay.read_messages(2).await;
+    Ok(())
+}
+
+async fn a_star_in_a_topic_stands_for_any_text_and_nothing_else_does(scene: Scene) -> CaseResult {
+    let names = ["a_b", "axb", "a%b", "a\\b", "A_B", "a.*b", "a[b]", "aab", "ab", "a?b"];
+    scene.emit(names.map(plain)).await?;
+    for (wanted, expected) in [
+        ("a_b", vec!["a_b"]),
+        ("a%b", vec!["a%b"]),
+        ("a\\b", vec!["a\\b"]),
+        ("a?b", vec!["a?b"]),
+        ("a[b]", vec!["a[b]"]),
+        ("A*", vec!["A_B"]),
+        ("a*b", vec!["a%b", "a.*b", "a?b", "a\\b", "a_b", "aab", "ab", "axb"]),
+        ("*", names.to_vec()),
+        ("*_*", vec!["A_B", "a_b"]),
+        (
+            "**a**b**",
+            vec!["a%b", "a.*b", "a?b", "a[b]", "a\\b", "a_b", "aab", "ab", "axb"],
+        ),
+    ] {
+        let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();
+        expected.sort();
+        let filter = Filter {
+            topic: Some(wanted.to_owned()),
+            ..Filter::default()
+        };
+        assert_eq!(topics(&scene, filter).await?, expected, "{wanted}");
+    }
+    Ok(())
+}
+
+async fn a_text_is_searched_for_as_it_is(scene: Scene) -> CaseResult {
+    let payloads: [&[u8]; 5] = [
+        b"100% sure",
+        b"100x sure",
+        b"\x00binary\xff",
+        "žluť".as_bytes(),
+        b"UPPER",
+    ];
+    scene
+        .emit(payloads.map(|payload| Message::bytes("t", "x/y", payload.to_vec())))
+        .await?;
+    let mut relay = scene.relay().await?;
+    for delivery in relay.read_messages(5).await {
+        let text = String::from_utf8_lossy(&delivery.payload).into_owned();
+        relay
+            .settle(&[relay.settlement(&delivery, vec![leg("a", verdict(&text, true))])])
+            .await?;
+    }
+    for (wanted, count) in [
+        ("100%", 1),
+        ("100", 2),
+        ("binary", 1),
+        ("ž", 1),
+        ("upper", 0),
+        ("UPPER", 1),
+        ("1__", 0),
+        ("'", 0),
+    ] {
+        let payload = Filter {
+            payload: Some(wanted.to_owned()),
+            ..Filter::default()
+        };
+        assert_eq!(list(&scene, payload).await?.len(), count, "payload {wanted}");
+        let error = Filter {
+            error: Some(wanted.to_owned()),
+            ..Filter::default()
+        };
+        assert_eq!(list(&scene, error).await?.len(), count, "error {wanted}");
+    }
+    Ok(())
+}
+
+async fn the_summary_counts(scene: Scene) -> CaseResult {
+    in_every_state(&scene).await?;
+    let summary = scene.subject.operate.summary().await?;
+    assert_eq!((summary.ready, summary.waiting, summary.failed), (2, 3, 2));
+    assert_eq!((summary.dead, summary.delivered), (2, 0));
+    let age = summary.oldest_ready.expect("there are ready ones");
+    assert!(age < Duration::from_secs(60), "{age:?}");
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    let later = scene
+        .subject
+        .operate
+        .summary()
+        .await?
+        .oldest_ready
+        .expect("they are still there");
+    assert!(
+        later >= age + Duration::from_millis(40),
+        "it grows older: {age:?}, {later:?}"
+    );
+    Ok(())
+}
+
+async fn the_backlog_counts(scene: Scene) -> CaseResult {
+    in_every_state(&scene).await?;
+    let backlog = scene.subject.relay.backlog().await?;
+    assert_eq!(
+        (backlog.ready, backlog.due, backlog.waiting, backlog.dead),
+        (2, 0, 3, 2)
+    );
+    scene.subject.operate.retry_dead(&Filter::default(), "suite").await?;
+    let backlog = scene.subject.relay.backlog().await?;
+    assert_eq!(
+        (backlog.ready, backlog.due, backlog.waiting, backlog.dead),
+        (2, 2, 3, 0)
+    );
+    Ok(())
+}
+
+async fn only_dead_letters_that_fit_are_retried(scene: Scene) -> CaseResult {
+    in_every_state(&scene).await?;
+    let retry = async |filter: Filter| scene.subject.operate.retry_dead(&filter, "suite").await;
+    let pending = Filter {
+        status: Some(Status::Pending),
+        ..Filter::default()
+    };
+    assert_eq!(retry(pending).await?, 0);
+    let other = Filter {
+        topic: Some("retry.*".into()),
+        ..Filter::default()
+    };
+    assert_eq!(retry(other).await?, 0, "what is not dead is left alone");
+    let order = Filter {
+        aggregate_type: Some("order".into()),
+        ..Filter::default()
+    };
+    assert_eq!(retry(order.clone()).await?, 1);
+    assert_eq!(retry(order).await?, 0, "it is not dead any more");
+    let error = Filter {
+        error: Some("404".into()),
+        status: Some(Status::Dead),
+        ..Filter::default()
+    };
+    assert_eq!(retry(error).await?, 1);
+    assert_eq!(scene.count(Status::Dead).await?, 0);
+    assert_eq!(scene.count(Status::Retry).await?, 2);
+    Ok(())
+}
+
+async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
+    in_every_state(&scene).await?;
+    let filter = Filter {
+        topic: Some("dead.*".into()),
+        ..Filter::default()
+    };
+    assert_eq!(scene.subject.operate.retry_dead(&filter, "ann 'o'").await?, 2);
+    assert_eq!(scene.subject.operate.retry_dead(&filter, "bob").await?, 0);
+    let sql = "SELECT who, action, CAST(affected AS text), CAST(filter AS text) FROM outbox_audit ORDER BY id";
+    let rows = scene.subject.database.fetch(sql).await?;
+    let text = |row: usize, column: usize| rows[row][column].clone().unwrap_or_default();
+    assert_eq!(
+        (rows.len(), text(0, 0), text(0, 2)),
+        (2, "ann 'o'".to_owned(), "2".to_owned())
+    );
+    assert_eq!((text(1, 0), text(1, 2)), ("bob".to_owned(), "0".to_owned()));
+    assert_eq!(text(0, 1), text(1, 1));
+    assert!(!text(0, 1).is_empty());
+    let noted: Filter = serde_json::from_str(&text(0, 3)).expect("the filter as JSON");
+    assert_eq!(noted, filter);
+    Ok(())
+}

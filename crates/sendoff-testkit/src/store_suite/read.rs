@@ -1,0 +1,282 @@
+//! Reading: everything, once, in the order of a key.
+
+use std::collections::{BTreeMap, HashSet};
+use std::time::Duration;
+
+use sendoff::Uuid;
+use sendoff::store::{Lane, Place, Room, Row};
+use tokio::time::Instant;
+
+use super::manual_relay::{message, retry};
+use super::registry::{CaseResult, cases};
+use super::scene::{PATIENCE, Scene, numbered, plain};
+
+cases![
+    forgotten_rows_come_again,
+    settled_rows_never_come_again_even_while_they_are_settled,
+    a_lane_gained_later_is_read_from_its_beginning,
+    a_lane_that_was_lost_is_not_read,
+    a_lane_that_was_lost_and_gained_is_read_anew,
+    a_hot_lane_is_paged_through,
+    a_hot_lane_does_not_starve_the_others,
+    rows_of_a_lane_come_in_the_order_of_their_numbers,
+    only_the_tables_that_are_asked_for_are_read,
+    due_rows_come_in_the_order_they_fell_due,
+    legs_that_are_to_be_skipped_are_not_read,
+    many_due_rows_are_paged_through,
+];
+
+async fn forgotten_rows_come_again(scene: Scene) -> CaseResult {
+    scene.emit_key("k", 5).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(5).await;
+    relay.forgotten = vec![read[1].place.clone(), read[3].place.clone()];
+    let again = relay.read_messages(2).await;
+    assert_eq!([again[0].id, again[1].id], [read[1].id, read[3].id]);
+    relay.read_nothing().await;
+    // The same for rows that wait.
+    relay.settle_as(&retry(Duration::ZERO), &read[..1]).await?;
+    let due = relay.read_messages(1).await;
+    relay.forgotten = vec![due[0].place.clone()];
+    assert_eq!(relay.read_messages(1).await, due);
+    Ok(())
+}
+
+async fn settled_rows_never_come_again_even_while_they_are_settled(scene: Scene) -> CaseResult {
+    const COUNT: usize = 3000;
+    let mut relay = scene.relay().await?;
+    let (store, owner) = (scene.second().await?.subject.relay, relay.owner);
+    let (to_settle, mut settling) = tokio::sync::mpsc::unbounded_channel::<Vec<sendoff::store::Settlement>>();
+    let (settled, mut done) = tokio::sync::mpsc::unbounded_channel::<Place>();
+    // Settles while the reads go on, so that a commit falls into the middle of a read now and then.
+    let settler = tokio::spawn(async move {
+        while let Some(settlements) = settling.recv().await {
+            for part in settlements.chunks(7) {
+                let report = store.settle(owner, part).await.expect("to settle");
+                assert!(report.lost.is_empty());
+                for settlement in part {
+                    let _ = settled.send(settlement.place.clone());
+                }
+            }
+        }
+    });
+    let emitter = scene.second().await?;
+    let emitting = tokio::spawn(async move {
+        for chunk in 0..COUNT / 100 {
+            let numbers = chunk * 100..(chunk + 1) * 100;
+            emitter
+                .emit(numbers.map(|n| numbered(&format!("k{}", n % 13), n)))
+                .await?;
+        }
+        Ok::<(), sendoff::Error>(())
+    });
+    let (mut seen, began) = (HashSet::<Uuid>::new(), Instant::now());
+    let mut quiet = 0;
+    while seen.len() < COUNT || quiet < 20 {
+        assert!(began.elapsed() < PATIENCE, "read {} of {COUNT}", seen.len());
+        let places: Vec<Place> = std::iter::from_fn(|| done.try_recv().ok()).collect();
+        relay.note_settled(places);
+        let page = relay.read(150).await?;
+        quiet = if page.rows.is_empty() { quiet + 1 } else { 0 };
+        let read: Vec<_> = page.rows.into_iter().map(message).collect();
+        for delivery in &read {
+            assert!(seen.insert(delivery.id), "a row came twice: {:?}", delivery.place);
+        }
+        let settlements = read
+            .iter()
+            .map(|delivery| relay.settlement(delivery, Vec::new()))
+            .collect();
+        to_settle.send(settlements).expect("the settler lives");
+    }
+    emitting.await.expect("no panic")?;
+    drop(to_settle);
+    settler.await.expect("no panic");
+    assert_eq!(scene.subject.relay.backlog().await?.ready, 0);
+    Ok(())
+}
+
+async fn a_lane_gained_later_is_read_from_its_beginning(scene: Scene) -> CaseResult {
+    let keys: Vec<String> = (0..40).map(|n| format!("k{n}")).collect();
+    scene.emit(keys.iter().map(|key| numbered(key, 0))).await?;
+    let mut relay = scene.idle_relay().await?;
+    relay.acquire(usize::from(scene.subject.relay.lanes()) / 2).await?;
+    let mut count = 0;
+    let began = Instant::now();
+    // Long enough for a reader to have moved far ahead in the lanes it has.
+    while began.elapsed() < Duration::from_millis(1300) {
+        count += relay.read(1000).await?.rows.len();
+        scene.emit([numbered("k0", 1)]).await?;
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    relay.acquire(usize::MAX).await?;
+    let backlog = usize::try_from(scene.subject.relay.backlog().await?.ready).expect("a small number");
+    relay.read_rows(backlog - count).await;
+    Ok(())
+}
+
+async fn a_lane_that_was_lost_is_not_read(scene: Scene) -> CaseResult {
+    scene.emit_key("k", 3).await?;
+    let mut relay = scene.relay().await?;
+    let lane = relay.read_messages(3).await[0].place.lane;
+    relay.reader.lost(&[lane]);
+    scene.emit_key("k", 3).await?;
+    let other = scene.emit((0..50).map(|_| plain("t"))).await?.len();
+    let of_other_lanes = |rows: Vec<Row>| rows.into_iter().filter(|row| row.place().lane != lane).count();
+    let (mut count, began) = (0, Instant::now());
+    while began.elapsed() < Duration::from_millis(400) {
+        let rows = relay.read(1000).await?.rows;
+        assert!(rows.iter().all(|row| row.place().lane != lane), "a lost lane was read");
+        count += of_other_lanes(rows);
+    }
+    assert!(count > 0 && count <= other);
+    Ok(())
+}
+
+async fn a_lane_that_was_lost_and_gained_is_read_anew(scene: Scene) -> CaseResult {
+    scene.emit_key("k", 3).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(3).await;
+    relay.release(&[read[0].place.lane]).await?;
+    relay.acquire(usize::MAX).await?;
+    assert_eq!(relay.read_messages(3).await, read);
+    Ok(())
+}
+
+async fn a_hot_lane_is_paged_through(scene: Scene) -> CaseResult {
+    const COUNT: usize = 5000;
+    let ids = scene.emit_key("hot", COUNT).await?;
+    let mut relay = scene.relay().await?;
+    let (mut read, mut pages) = (Vec::new(), 0);
+    loop {
+        let page = relay.read(400).await?;
+        pages += 1;
+        assert!(
+            page.rows.len() <= 2000,
+            "a page of {} rows when 400 were asked for",
+            page.rows.len()
+        );
+        assert!(
+            !page.rows.is_empty() || !page.more || pages < 1000,
+            "there is always more, and it never comes"
+        );
+        let more = page.more || !page.rows.is_empty();
+        read.extend(page.rows.into_iter().map(|row| message(row).id));
+        if !more {
+            break;
+        }
+    }
+    assert_eq!(read.len(), COUNT);
+    assert_eq!(read, ids);
+    Ok(())
+}
+
+async fn a_hot_lane_does_not_starve_the_others(scene: Scene) -> CaseResult {
+    scene.emit_key("hot", 3000).await?;
+    let cold = scene.emit((0..20).map(|n| numbered(&format!("cold{n}"), n))).await?;
+    let mut relay = scene.relay().await?;
+    let mut read = Vec::new();
+    for _ in 0..5 {
+        read.extend(relay.read(300).await?.rows.into_iter().map(|row| message(row).id));
+    }
+    // One of them may share the lane of the hot key.
+    let missing = cold.iter().filter(|emitted| !read.contains(&emitted.id())).count();
+    assert!(missing <= 4, "{missing} of 20 other keys were not read");
+    Ok(())
+}
+
+async fn rows_of_a_lane_come_in_the_order_of_their_numbers(scene: Scene) -> CaseResult {
+    scene
+        .emit((0..1000).map(|n| numbered(&format!("k{}", n % 30), n)))
+        .await?;
+    let mut relay = scene.relay().await?;
+    let mut last = BTreeMap::<Lane, i64>::new();
+    for row in relay.read_rows(1000).await {
+        let place = row.place();
+        let before = last.insert(place.lane, place.seq);
+        assert!(
+            before.is_none_or(|before| before < place.seq),
+            "{place:?} came after {before:?}"
+        );
+    }
+    Ok(())
+}
+
+async fn only_the_tables_that_are_asked_for_are_read(scene: Scene) -> CaseResult {
+    let mut relay = scene.relay().await?;
+    scene.emit([plain("waits")]).await?;
+    let read = relay.read_messages(1).await;
+    relay.settle_as(&retry(Duration::ZERO), &read).await?;
+    scene.emit([plain("ready")]).await?;
+    assert!(relay.read_tables(10, false, false).await?.rows.is_empty());
+    let mut rows = Vec::new();
+    for (ready, due, room) in [(true, false, Room::Ready), (false, true, Room::Waiting)] {
+        rows.extend(relay.read_tables(10, ready, due).await?.rows);
+        assert_eq!(rows.pop().map(|row| row.place().room), Some(room));
+        assert!(rows.is_empty());
+    }
+    Ok(())
+}
+
+async fn due_rows_come_in_the_order_they_fell_due(scene: Scene) -> CaseResult {
+    scene.emit((0..9).map(|n| numbered(&format!("k{n}"), n))).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(9).await;
+    let number = |delivery: &sendoff::Delivery| {
+        String::from_utf8_lossy(&delivery.payload)
+            .parse::<u64>()
+            .expect("a number")
+    };
+    for delivery in &read {
+        // The last one is due first.
+        let delay = Duration::from_millis((9 - number(delivery)) * 15);
+        relay.settle_as(&retry(delay), std::slice::from_ref(delivery)).await?;
+    }
+    tokio::time::sleep(Duration::from_millis(9 * 15 + 50)).await;
+    let due = relay.read_messages(9).await;
+    assert_eq!(
+        due.iter().map(number).collect::<Vec<_>>(),
+        (0..9).rev().collect::<Vec<_>>()
+    );
+    Ok(())
+}
+
+async fn legs_that_are_to_be_skipped_are_not_read(scene: Scene) -> CaseResult {
+    use super::manual_relay::leg;
+    scene.emit([plain("t")]).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(1).await;
+    let legs = ["a", "b", "c"].map(|name| leg(name, retry(Duration::ZERO)));
+    relay.settle(&[relay.settlement(&read[0], legs.to_vec())]).await?;
+    scene.emit([plain("scheduled").delay(Duration::from_millis(1))]).await?;
+    relay.skip_legs = vec!["a".into(), "c".into()];
+    let mut names: Vec<Option<String>> = relay
+        .read_messages(2)
+        .await
+        .into_iter()
+        .map(|delivery| delivery.place.leg.map(|leg| leg.to_string()))
+        .collect();
+    names.sort();
+    // What is not routed yet is not for a sink that is down.
+    assert_eq!(names, [None, Some("b".to_owned())]);
+    relay.skip_legs.clear();
+    relay.read_messages(2).await;
+    Ok(())
+}
+
+async fn many_due_rows_are_paged_through(scene: Scene) -> CaseResult {
+    const COUNT: usize = 700;
+    scene.emit((0..COUNT).map(|n| numbered(&format!("k{n}"), n))).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(COUNT).await;
+    relay.settle_as(&retry(Duration::ZERO), &read).await?;
+    let (mut seen, began) = (HashSet::new(), Instant::now());
+    // Nothing is settled: what is in hand must not hide what is not.
+    while seen.len() < COUNT {
+        let page = relay.read_tables(50, false, true).await?;
+        assert!(began.elapsed() < PATIENCE, "read {} of {COUNT}", seen.len());
+        for row in page.rows {
+            assert!(seen.insert(row.place().clone()));
+        }
+    }
+    Ok(())
+}
