@@ -9,6 +9,7 @@ mod subject;
 
 use clap::{Parser, ValueEnum};
 use figure::Figures;
+use sendoff_tokio_postgres as _;
 
 #[derive(Parser)]
 struct Args {

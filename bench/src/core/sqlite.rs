@@ -43,9 +43,9 @@ const FILL: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FRO
 async fn lanes() -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("outbox.db");
-    SqliteStore::open(SqliteConfig::new(&path)).await?.migrate().await?;
-    let one: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path)).await?);
-    let two: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path)).await?);
+    SqliteStore::open(SqliteConfig::new(&path))?.migrate().await?;
+    let one: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path))?);
+    let two: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path))?);
     let relays = Relays::start(vec![one, two], Settings::default()).await?;
     let connection = open(&path)?;
     connection.execute_batch(&format!(
