@@ -51,6 +51,6 @@ async fn main() -> Result<()> {
         .route("*".parse()?, ["log"])
         .build()?;
     let report = relay.run_once(CancellationToken::new()).await?;
-    assert_eq!(report.run.delivered, 4);
+    assert_eq!((report.run.delivered, report.run.processed()), (4, 4));
     Ok(())
 }

@@ -71,6 +71,6 @@ async fn main() -> Result<()> {
     assert_eq!(orders.recv().await, Some(order));
     stop.cancel();
     let report = relay.await??;
-    assert_eq!(report.delivered, 1);
+    assert_eq!((report.delivered, report.processed()), (1, 1));
     Ok(())
 }

@@ -49,7 +49,6 @@ async fn main() -> Result<()> {
     let handlers = Handlers::builder()
         .on("order.*", |order: i64, context: Context| async move {
             println!("{}: order {order}", context.topic());
-            assert_eq!(order, 42);
             Ok(())
         })
         .build()?;
@@ -58,7 +57,6 @@ async fn main() -> Result<()> {
         .route("order.*".parse()?, ["mails"])
         .build()?;
     let report = relay.run_once(CancellationToken::new()).await?;
-    assert_eq!(report.run.delivered, 1);
-    assert_eq!(report.remaining.ready, 0);
+    assert_eq!((report.run.delivered, report.run.processed()), (1, 1));
     Ok(())
 }
