@@ -1,1 +1,108 @@
-//! Emit Sendoff messages inside a rusqlite transaction
+//! Emit Sendoff messages inside a rusqlite transaction.
+//!
+//! Linking this crate is all there is to it: [`sendoff::Outbox::emit_blocking`] then takes `&rusqlite::Transaction` and
+//! `&rusqlite::Savepoint`. In asynchronous code `outbox.emit(&tx, message).await` does the same; it never waits.
+//!
+//! ```
+//! use rusqlite::{Connection, TransactionBehavior};
+//! use sendoff::{Message, Outbox};
+//! use sendoff_rusqlite as _;
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # use sendoff::store::MigrateStore;
+//! # use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+//! # let mut connection = Connection::open_in_memory()?;
+//! # connection.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY)")?;
+//! # for migration in SqliteStore::open(SqliteConfig::new("shop.db"))?.migrations() {
+//! #     connection.execute_batch(&migration.sql)?;
+//! # }
+//! let outbox = Outbox::new();
+//!
+//! let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+//! tx.execute("INSERT INTO orders (id) VALUES (42)", [])?;
+//! outbox.emit_blocking(&tx, Message::json("order.placed", &42)?.key("customer-7"))?;
+//! tx.commit()?;
+//! outbox.wake();
+//! # let emitted: i64 = connection.query_row("SELECT count(*) FROM outbox_message", [], |row| row.get(0))?;
+//! # assert_eq!(emitted, 1);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Begin with [`Immediate`](rusqlite::TransactionBehavior::Immediate), as above: a transaction that takes the write lock
+//! only when it emits may find the database busy then, and has to start over.
+//!
+//! # Outside a transaction
+//!
+//! A `&rusqlite::Connection` is taken, too, for programs that begin and end transactions by SQL. Such a connection may be
+//! outside a transaction; then a message is committed by itself, whatever becomes of the application's rows, and a warning
+//! of the target `sendoff::emit` says so.
+//!
+//! # What has to be there
+//!
+//! The outbox's tables (`sendoff migrate`, or `MigrateStore::migrate` of the crate `sendoff-store-sqlite`) and SQLite
+//! 3.41 or newer, which rusqlite's feature `bundled` brings along.
+#![forbid(unsafe_code)]
+
+mod bind;
+
+use rusqlite::{Connection, Savepoint, Transaction};
+use sendoff::emit::{Dialect, OutboxTx, Statement};
+use sendoff::{BoxError, Uuid};
+
+/// Marks the adapters for rusqlite. It is inferred and never written.
+#[derive(Debug)]
+pub enum Rusqlite {}
+
+impl OutboxTx<Rusqlite> for &Transaction<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        run(self, statement)
+    }
+}
+
+impl OutboxTx<Rusqlite> for &Savepoint<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        run(self, statement)
+    }
+}
+
+impl OutboxTx<Rusqlite> for &Connection {
+    fn dialect(&self) -> Dialect {
+        Dialect::Sqlite
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        if self.is_autocommit() {
+            tracing::warn!(
+                target: "sendoff::emit",
+                "a message is emitted outside a transaction: it is committed by itself, whatever becomes of the rows \
+                 that it tells about (emit it between BEGIN IMMEDIATE and COMMIT)"
+            );
+        }
+        run(self, statement)
+    }
+}
+
+fn run(connection: &Connection, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+    let mut prepared = connection.prepare_cached(statement.sql())?;
+    let values = bind::values(statement.params())?;
+    let values = rusqlite::params_from_iter(values);
+    if !statement.returns_ids() {
+        prepared.execute(values)?;
+        return Ok(Vec::new());
+    }
+    let mut rows = prepared.query(values)?;
+    let mut ids = Vec::new();
+    while let Some(row) = rows.next()? {
+        ids.push(Uuid::parse_str(row.get_ref(0)?.as_str()?)?);
+    }
+    Ok(ids)
+}

@@ -1,0 +1,184 @@
+//! The emit suite, and what only rusqlite can get wrong.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+mod warnings;
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use sendoff::emit::{Dialect, Names};
+use sendoff::store::MigrateStore;
+use sendoff::{Emitted, ErrorKind, Message, OnDuplicate, Outbox, Result};
+use sendoff_rusqlite as _;
+use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+use sendoff_testkit::emit_suite::EmitHarness;
+use tempfile::TempDir;
+
+sendoff_testkit::emit_suite!(Harness);
+
+struct Harness {
+    names: Names,
+    folder: TempDir,
+}
+
+impl Harness {
+    fn connection(&self) -> Connection {
+        let connection = Connection::open(self.folder.path().join("shop.db")).unwrap();
+        connection.busy_timeout(Duration::from_secs(10)).unwrap();
+        connection
+    }
+
+    fn outbox(&self) -> Outbox {
+        Outbox::builder().names(self.names.clone()).build()
+    }
+
+    fn count(&self, table: &str) -> i64 {
+        let sql = format!("SELECT count(*) FROM {}", self.names.table(table));
+        self.connection().query_row(&sql, [], |row| row.get(0)).unwrap()
+    }
+}
+
+impl EmitHarness for Harness {
+    /// Its connection is leaked, because a transaction of rusqlite's borrows it.
+    type Tx = Transaction<'static>;
+
+    const DIALECT: Dialect = Dialect::Sqlite;
+
+    async fn fresh() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let names = Names::new(None, "shop_outbox_").unwrap();
+        let config = SqliteConfig::new(folder.path().join("shop.db")).names(names.clone());
+        SqliteStore::open(config).unwrap().migrate().await.unwrap();
+        Self { names, folder }
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    async fn begin(&self) -> Self::Tx {
+        let connection = Box::leak(Box::new(self.connection()));
+        connection
+            .transaction_with_behavior(TransactionBehavior::Immediate)
+            .unwrap()
+    }
+
+    async fn emit(&self, outbox: &Outbox, tx: &mut Self::Tx, message: Message) -> Result<Emitted> {
+        outbox.emit(&*tx, message).await
+    }
+
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+        outbox.emit_many(&*tx, messages).await
+    }
+
+    async fn commit(&self, tx: Self::Tx) {
+        tx.commit().unwrap();
+    }
+
+    async fn rollback(&self, tx: Self::Tx) {
+        tx.rollback().unwrap();
+    }
+
+    async fn execute(&self, sql: &str) {
+        self.connection().execute_batch(sql).unwrap();
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        let connection = self.connection();
+        let mut statement = connection.prepare(sql).unwrap();
+        let rows = statement.query_map([], |row| row.get(0)).unwrap();
+        rows.collect::<rusqlite::Result<_>>().unwrap()
+    }
+
+    fn is_driver_error(error: &(dyn StdError + 'static)) -> bool {
+        error.is::<rusqlite::Error>()
+    }
+}
+
+fn message(n: u8) -> Message {
+    Message::bytes("order.placed", "application/octet-stream", vec![n])
+}
+
+#[tokio::test]
+async fn blocking_emits_need_no_runtime_of_their_own() {
+    let harness = Harness::fresh().await;
+    let outbox = harness.outbox();
+    let mut connection = harness.connection();
+    let tx = connection.transaction().unwrap();
+    let first = outbox.emit_blocking(&tx, message(1).idempotency_key("once")).unwrap();
+    let second = outbox.emit_blocking(&tx, message(2).idempotency_key("once")).unwrap();
+    assert_eq!(second, Emitted::Duplicate { first: first.id() });
+    let failing = message(3).idempotency_key("once").on_duplicate(OnDuplicate::Fail);
+    assert_eq!(
+        outbox.emit_blocking(&tx, failing).unwrap_err().kind(),
+        ErrorKind::Duplicate
+    );
+    assert_eq!(
+        outbox.emit_many_blocking(&tx, [message(4), message(5)]).unwrap().len(),
+        2
+    );
+    tx.commit().unwrap();
+    assert_eq!(harness.count("message"), 3);
+}
+
+#[tokio::test]
+async fn a_savepoint_that_is_rolled_back_takes_its_messages_with_it() {
+    let harness = Harness::fresh().await;
+    let outbox = harness.outbox();
+    let mut connection = harness.connection();
+    let mut tx = connection.transaction().unwrap();
+    outbox.emit_blocking(&tx, message(1)).unwrap();
+    {
+        let savepoint = tx.savepoint().unwrap();
+        outbox.emit_blocking(&savepoint, message(2)).unwrap();
+    }
+    let mut savepoint = tx.savepoint().unwrap();
+    outbox.emit_blocking(&savepoint, message(3)).unwrap();
+    savepoint.rollback().unwrap();
+    outbox.emit_blocking(&savepoint, message(4)).unwrap();
+    savepoint.commit().unwrap();
+    tx.commit().unwrap();
+    let payloads = harness
+        .names
+        .render("SELECT hex(payload) FROM outbox_message ORDER BY seq");
+    assert_eq!(harness.texts(&payloads).await, ["01", "04"]);
+}
+
+#[tokio::test]
+async fn emitting_on_a_connection_warns_only_outside_a_transaction() {
+    let harness = Harness::fresh().await;
+    let outbox = harness.outbox();
+    let connection = harness.connection();
+    let (lines, _guard) = warnings::collect();
+    connection.execute_batch("BEGIN IMMEDIATE").unwrap();
+    outbox.emit_blocking(&connection, message(1)).unwrap();
+    connection.execute_batch("COMMIT").unwrap();
+    assert_eq!(lines.take(), "");
+    outbox.emit_blocking(&connection, message(2)).unwrap();
+    let warned = lines.take();
+    assert!(
+        warned.contains("WARN") && warned.contains("outside a transaction"),
+        "{warned}"
+    );
+    assert_eq!(harness.count("message"), 2);
+}
+
+#[tokio::test]
+async fn a_database_that_is_busy_is_the_callers_to_see() {
+    let harness = Harness::fresh().await;
+    let outbox = harness.outbox();
+    let writer = harness.connection();
+    writer.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut connection = harness.connection();
+    connection.busy_timeout(Duration::from_millis(20)).unwrap();
+    let tx = connection.transaction().unwrap();
+    let error = outbox.emit_blocking(&tx, message(1)).unwrap_err();
+    let source = error.source().unwrap().downcast_ref::<rusqlite::Error>().unwrap();
+    assert_eq!(source.sqlite_error_code(), Some(rusqlite::ErrorCode::DatabaseBusy));
+}
