@@ -18,6 +18,11 @@ use crate::{BoxError, Result};
 /// - For a statement that [returns ids](Statement::returns_ids) the first column of every row, in order, is returned;
 ///   otherwise an empty list.
 /// - A type that can also stand for a connection outside a transaction warns, by `tracing`, when it is used so.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no transaction that Sendoff can emit in",
+    note = "hand over the open transaction that also writes your own rows, not a pool or a connection",
+    note = "link the adapter of your driver, as in `use sendoff_sqlx as _;`"
+)]
 pub trait OutboxTx<Adapter> {
     /// The SQL dialect of the database behind this transaction.
     fn dialect(&self) -> Dialect;
