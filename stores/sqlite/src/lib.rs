@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod clean;
 mod clock;
 mod config;
 mod connect;

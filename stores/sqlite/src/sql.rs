@@ -48,6 +48,7 @@ texts!(
     backlog,
     blocked_keys,
     check_lanes,
+    clean,
     die_ready,
     die_waiting,
     enlist,

@@ -48,10 +48,7 @@ impl SqliteStore {
         let start = |role, purpose| Worker::start(role, Connect::new(&config, purpose));
         Ok(Self(Arc::new(Inner {
             sql: Arc::new(Sql::new(&config.names)),
-            outbox: Outbox::builder()
-                .names(config.names.clone())
-                .max_payload_bytes(usize::MAX)
-                .build(),
+            outbox: Outbox::builder().names(config.names.clone()).build(),
             read: Arc::new(start("read", Purpose::Read)?),
             settle: start("settle", Purpose::Settle)?,
             // Its commits are durable, because the note of a suspect has to be.
@@ -128,6 +125,10 @@ impl RelayStore for SqliteStore {
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
         self.0.paused().await
+    }
+
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        self.0.clean(limit).await
     }
 
     async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {

@@ -45,6 +45,43 @@ pub(super) struct Span {
     pub(super) mask: i64,
 }
 
+/// How many rows of a page each lane has got, and how many it may get. One lane with a long backlog would fill page after
+/// page otherwise, while other keys wait behind it.
+#[derive(Debug)]
+pub(super) struct Shares {
+    taken: [usize; LANES as usize],
+    most: usize,
+}
+
+impl Shares {
+    /// At most so many rows a lane.
+    pub(super) fn of(most: usize) -> Self {
+        Self {
+            taken: [0; LANES as usize],
+            most: most.max(1),
+        }
+    }
+
+    /// As many as there are.
+    pub(super) fn unlimited() -> Self {
+        Self::of(usize::MAX)
+    }
+
+    /// Counts a row. Returns whether the lane has its share now.
+    pub(super) fn take(&mut self, lane: Lane) -> bool {
+        if let Some(taken) = self.taken.get_mut(usize::from(lane)) {
+            *taken += 1;
+        }
+        self.is_full(lane)
+    }
+
+    fn is_full(&self, lane: Lane) -> bool {
+        self.taken
+            .get(usize::from(lane))
+            .is_some_and(|taken| *taken >= self.most)
+    }
+}
+
 /// Below every row, also below those that a person numbered from below 0.
 const BEGINNING: i64 = i64::MIN;
 
@@ -87,19 +124,17 @@ impl Floors {
     }
 
     /// What the lanes of a class that are furthest behind have to read: up to the floor of those next behind, which they
-    /// join then, or up to the head. `None` when all are there.
-    pub(super) fn furthest_behind(&self, class: Class, head: i64) -> Option<Span> {
-        let floors = || class.lanes().filter_map(|lane| self.of(lane));
+    /// join then, or up to the head. `None` when all are there. Lanes that had their share are left out.
+    pub(super) fn furthest_behind(&self, class: Class, head: i64, shares: &Shares) -> Option<Span> {
+        let lanes = || class.lanes().filter(|lane| !shares.is_full(*lane));
+        let floors = || lanes().filter_map(|lane| self.of(lane));
         let floor = floors().min().filter(|floor| *floor < head)?;
         let ceiling = floors()
             .filter(|other| *other > floor)
             .min()
             .map_or(head, |next| next.min(head));
-        let lanes = class
-            .lanes()
-            .enumerate()
-            .filter(|(_, lane)| self.of(*lane) == Some(floor));
-        let mask = lanes.fold(0, |mask, (bit, _)| mask | 1_i64 << bit);
+        let behind = lanes().filter(|lane| self.of(*lane) == Some(floor));
+        let mask = behind.fold(0, |mask, lane| mask | 1_i64 << (lane - class.lanes().start));
         Some(Span {
             class,
             floor,
@@ -141,17 +176,23 @@ mod tests {
     fn lanes_that_were_gained_later_catch_up_and_join_the_others() {
         let mut floors = Floors::default();
         floors.gain(3);
-        let span = floors.furthest_behind(Class::Normal, 100).unwrap();
+        let span = floors
+            .furthest_behind(Class::Normal, 100, &Shares::unlimited())
+            .unwrap();
         assert_eq!((span.floor, span.ceiling, span.mask), (BEGINNING, 100, 1 << 3));
         floors.reached(&span, 100);
         floors.gain(63);
-        let span = floors.furthest_behind(Class::Normal, 150).unwrap();
+        let span = floors
+            .furthest_behind(Class::Normal, 150, &Shares::unlimited())
+            .unwrap();
         assert_eq!((span.floor, span.ceiling, span.mask), (BEGINNING, 100, i64::MIN));
         floors.reached(&span, 100);
-        let span = floors.furthest_behind(Class::Normal, 150).unwrap();
+        let span = floors
+            .furthest_behind(Class::Normal, 150, &Shares::unlimited())
+            .unwrap();
         assert_eq!((span.floor, span.ceiling, span.mask), (100, 150, i64::MIN | 1 << 3));
         floors.reached(&span, 150);
-        assert_eq!(floors.furthest_behind(Class::Normal, 150), None);
+        assert_eq!(floors.furthest_behind(Class::Normal, 150, &Shares::unlimited()), None);
     }
 
     #[test]
@@ -159,7 +200,7 @@ mod tests {
         let mut floors = Floors::default();
         floors.gain(1);
         floors.gain(2);
-        let span = floors.furthest_behind(Class::Normal, 50).unwrap();
+        let span = floors.furthest_behind(Class::Normal, 50, &Shares::unlimited()).unwrap();
         floors.reached(&span, 50);
         floors.lower(2, 7);
         floors.lower(9, 7);
@@ -172,11 +213,38 @@ mod tests {
         let mut floors = Floors::default();
         floors.gain(64);
         floors.gain(79);
-        assert_eq!(floors.furthest_behind(Class::Normal, 5), None);
-        assert_eq!(floors.furthest_behind(Class::Urgent, 5).unwrap().mask, 1);
-        assert_eq!(floors.furthest_behind(Class::Idle, 5).unwrap().mask, 1 << 7);
+        assert_eq!(floors.furthest_behind(Class::Normal, 5, &Shares::unlimited()), None);
+        assert_eq!(
+            floors
+                .furthest_behind(Class::Urgent, 5, &Shares::unlimited())
+                .unwrap()
+                .mask,
+            1
+        );
+        assert_eq!(
+            floors
+                .furthest_behind(Class::Idle, 5, &Shares::unlimited())
+                .unwrap()
+                .mask,
+            1 << 7
+        );
         assert_eq!(floors.masks(), (0, 1 | 1 << 15));
         floors.lose(64);
-        assert_eq!(floors.furthest_behind(Class::Urgent, 5), None);
+        assert_eq!(floors.furthest_behind(Class::Urgent, 5, &Shares::unlimited()), None);
+    }
+
+    #[test]
+    fn a_lane_that_had_its_share_stays_behind_while_the_others_go_on() {
+        let mut floors = Floors::default();
+        floors.gain(1);
+        floors.gain(2);
+        let mut shares = Shares::of(2);
+        assert!(!shares.take(1) && shares.take(1));
+        let span = floors.furthest_behind(Class::Normal, 50, &shares).unwrap();
+        assert_eq!(span.mask, 1 << 2);
+        floors.reached(&span, 50);
+        assert_eq!(floors.furthest_behind(Class::Normal, 50, &shares), None);
+        let span = floors.furthest_behind(Class::Normal, 50, &Shares::unlimited()).unwrap();
+        assert_eq!((span.mask, span.ceiling), (1 << 1, 50));
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, params};
 use sendoff::store::{InHand, Lane, Page, Place, ReadRequest, Room, Row};
 
-use super::floors::{Class, Floors};
+use super::floors::{Class, Floors, Shares};
 use crate::decode;
 use crate::sql::Sql;
 
@@ -98,7 +98,7 @@ impl State {
         Ok(())
     }
 
-    /// Reads lanes of one class until the page has `most` rows.
+    /// Reads lanes of one class until the page has `most` rows: each lane its share first, then whatever comes.
     fn read_ready(
         &mut self,
         page: &mut Page,
@@ -113,26 +113,29 @@ impl State {
             Class::Urgent => sql.read_ready.at(2),
             Class::Idle => sql.read_ready.at(3),
         };
-        while let Some(span) = self.floors.furthest_behind(class, head) {
-            if page.rows.len() >= most {
-                page.more = true;
-                return Ok(());
-            }
-            let mut statement = connection.prepare_cached(text)?;
-            let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
-            let mut reached = span.ceiling;
-            while let Some(row) = rows.next()? {
-                let place = decode::ready_place(row)?;
-                let seq = place.seq;
-                if self.hand.take(&place) {
-                    page.rows.push(decode::row(row, place));
-                }
+        let mut statement = connection.prepare_cached(text)?;
+        for mut shares in [Shares::of(most / 8), Shares::unlimited()] {
+            while let Some(span) = self.floors.furthest_behind(class, head, &shares) {
                 if page.rows.len() >= most {
-                    reached = seq;
-                    break;
+                    page.more = true;
+                    return Ok(());
                 }
+                let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
+                let mut reached = span.ceiling;
+                while let Some(row) = rows.next()? {
+                    let place = decode::ready_place(row)?;
+                    let (lane, seq) = (place.lane, place.seq);
+                    if !self.hand.take(&place) {
+                        continue;
+                    }
+                    page.rows.push(decode::row(row, place));
+                    if shares.take(lane) || page.rows.len() >= most {
+                        reached = seq;
+                        break;
+                    }
+                }
+                self.floors.reached(&span, reached);
             }
-            self.floors.reached(&span, reached);
         }
         Ok(())
     }

@@ -44,7 +44,7 @@ pub(crate) async fn release_orphans(store: &Inner, owner: OwnerId, lanes: &[Lane
             tx: &tx,
             sql: &sql,
             now: held.now,
-            retention: None,
+            keeps: false,
         };
         let orphans = keys(&mut *tx.prepare_cached(sql.release_orphans.first())?, &json(&owned))?;
         let mut became_due = 0;

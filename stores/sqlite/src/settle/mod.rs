@@ -8,12 +8,11 @@ mod waiting;
 
 use rusqlite::{Connection, Transaction, params};
 use sendoff::Result;
-use sendoff::store::{OwnerId, Room, SettleReport, Settlement};
+use sendoff::store::{Lane, OwnerId, Room, SettleReport, Settlement};
 
 pub(crate) use self::blocked::{blocked_keys, release_orphans};
 use self::key::Keys;
 use self::plan::Plan;
-use crate::clock::micros;
 use crate::lease::{held, write};
 use crate::sql::Sql;
 use crate::store::Inner;
@@ -28,10 +27,10 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
     }
     let plan = Plan::new(settlements);
     let sql = store.sql.clone();
-    let retention = store.config.retention.map(micros);
+    let keeps = store.config.retention.is_some();
     let work = move |connection: &mut Connection| {
         let tx = write(connection)?;
-        let report = carry_out(&tx, &sql, owner, plan, retention)?;
+        let report = carry_out(&tx, &sql, owner, plan, keeps)?;
         tx.commit()?;
         Ok(report)
     };
@@ -43,8 +42,8 @@ pub(crate) struct Settling<'a> {
     pub(crate) tx: &'a Transaction<'a>,
     pub(crate) sql: &'a Sql,
     pub(crate) now: i64,
-    /// In microseconds; `None` when delivered messages are not kept.
-    pub(crate) retention: Option<i64>,
+    /// Whether delivered messages are kept.
+    pub(crate) keeps: bool,
 }
 
 fn carry_out(
@@ -52,7 +51,7 @@ fn carry_out(
     sql: &Sql,
     owner: OwnerId,
     mut plan: Plan,
-    retention: Option<i64>,
+    keeps: bool,
 ) -> rusqlite::Result<SettleReport> {
     let held = held(tx, sql, &owner.to_string())?;
     let lost = plan.drop_lost(&held);
@@ -60,7 +59,7 @@ fn carry_out(
         tx,
         sql,
         now: held.now,
-        retention,
+        keeps,
     };
     let mut keys = Keys::default();
     settling.delivered(&plan.delivered)?;
@@ -82,15 +81,12 @@ impl Settling<'_> {
 
     /// Ready rows that every sink confirmed: the path that nearly all messages take. A statement a row, prepared once,
     /// is faster in SQLite than one statement with a list.
-    fn delivered(&self, rows: &[(sendoff::store::Lane, i64)]) -> rusqlite::Result<()> {
-        if self.retention.is_some() {
+    fn delivered(&self, rows: &[(Lane, i64)]) -> rusqlite::Result<()> {
+        if self.keeps {
             let mut keep = self.tx.prepare_cached(self.sql.settle_kept.first())?;
             for (lane, seq) in rows {
                 keep.execute(params![seq, lane, ""])?;
             }
-            // Twice as many as came in may go, so that what has served its time goes in the end, at any rate.
-            let most = i64::try_from(rows.len().saturating_mul(2)).unwrap_or(i64::MAX);
-            self.run(self.sql.evict.at(4), params![self.retention, most])?;
         }
         let mut delete = self.tx.prepare_cached(self.sql.settle_delivered.first())?;
         for (lane, seq) in rows {

@@ -26,7 +26,7 @@ impl Settling<'_> {
         let (seq, lane, leg, verdict) = (settlement.place.seq, settlement.place.lane, &*leg.leg, &leg.verdict);
         let waits = match verdict {
             Verdict::Delivered => {
-                if self.retention.is_some() {
+                if self.keeps {
                     self.run(self.sql.settle_kept.first(), params![seq, lane, leg])?;
                 }
                 return Ok(());
@@ -49,7 +49,7 @@ impl Settling<'_> {
             }
             Verdict::Hold => {
                 let nothing: Option<i64> = None;
-                let values = params![seq, lane, leg, "held", nothing, 0, nothing];
+                let values = params![seq, lane, leg, "held", self.held_until(settlement), 0, nothing];
                 self.run(self.sql.wait_ready.first(), values)?
             }
         };
@@ -58,6 +58,12 @@ impl Settling<'_> {
             self.die_ready(seq, lane, leg, DeadReason::Unreadable, PLACE_TAKEN, false, false)?;
         }
         Ok(())
+    }
+
+    /// When a held row is due. Without a key there is nothing to wait for; with one it is decided when all settlements
+    /// of the key are known.
+    pub(super) fn held_until(&self, settlement: &Settlement) -> Option<i64> {
+        settlement.key.is_none().then_some(self.now)
     }
 
     #[allow(clippy::too_many_arguments, reason = "the parameters of the statement, in its order")]

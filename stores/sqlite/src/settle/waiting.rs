@@ -26,7 +26,7 @@ impl Settling<'_> {
     fn settle_unrouted(&self, settlement: &Settlement, keys: &mut Keys) -> rusqlite::Result<()> {
         let place = &settlement.place;
         let mut stays = false;
-        if settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered) && self.retention.is_some() {
+        if settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered) && self.keeps {
             self.run(
                 self.sql.settle_done_kept.first(),
                 params![place.lane, place.seq, "", ""],
@@ -63,7 +63,7 @@ impl Settling<'_> {
         };
         let waits = match verdict {
             Verdict::Delivered => {
-                if self.retention.is_some() && !leg.is_empty() {
+                if self.keeps && !leg.is_empty() {
                     self.run(self.sql.settle_done_kept.first(), params![lane, seq, from, leg])?;
                 }
                 if in_place {
@@ -97,7 +97,10 @@ impl Settling<'_> {
             }
             Verdict::Hold => {
                 let nothing: Option<i64> = None;
-                self.run(wait.first(), params![lane, seq, leg, "held", nothing, 0, nothing])?
+                self.run(
+                    wait.first(),
+                    params![lane, seq, leg, "held", self.held_until(settlement), 0, nothing],
+                )?
             }
         };
         if waits == 0 && !in_place {

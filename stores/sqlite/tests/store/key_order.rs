@@ -1,6 +1,6 @@
 use sendoff::store::{BlockedKey, Filter, OperateStore, RelayStore, SettleReport, Verdict};
 
-use crate::outbox::{TestOutbox, TestRelay, dead, down, keyed, parked, retry};
+use crate::outbox::{TestOutbox, TestRelay, dead, down, keyed, parked, retry, text};
 
 /// An outbox whose messages of one key, but for the delivered ones, wait for the leg `audit`, each with the verdict.
 async fn waiting(verdicts: &[Verdict]) -> (TestOutbox, TestRelay) {
@@ -264,4 +264,16 @@ async fn keys_of_many_rows_are_settled_together() {
     ];
     relay.settle_all(&settlements).await;
     assert_eq!(queue(&outbox), "3:retry:due 4:held");
+}
+
+#[tokio::test]
+async fn a_hold_without_a_key_has_nothing_to_wait_for() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&[text("a")]).await;
+    let mut relay = outbox.relay().await;
+    let row = relay.deliveries().await.pop().unwrap();
+    relay.settle(&row, &[("audit", Verdict::Hold)]).await;
+    let row = relay.deliveries().await.pop().unwrap();
+    relay.settle(&row, &[("audit", Verdict::Hold)]).await;
+    assert_eq!(relay.payloads().await, ["a"]);
 }

@@ -1,7 +1,7 @@
 use std::time::{Duration, SystemTime};
 
 use sendoff::Message;
-use sendoff::store::{ReadRequest, Reader, RelayStore, Row};
+use sendoff::store::{ReadRequest, RelayStore, Row};
 
 use crate::outbox::{TestOutbox, delivery, retry, text};
 

@@ -24,9 +24,9 @@ async fn a_delivered_message_is_gone() {
 }
 
 #[tokio::test]
-async fn a_retention_keeps_delivered_messages_for_so_long() {
+async fn a_retention_keeps_delivered_messages() {
     let outbox = TestOutbox::with(|config| config.retention(Duration::from_secs(3600))).await;
-    outbox.emit(&[text("a"), text("b"), text("c")]).await;
+    outbox.emit(&[text("a"), text("b")]).await;
     let mut relay = outbox.relay().await;
     let rows = relay.deliveries().await;
     relay.settle(&rows[0], &[]).await;
@@ -40,14 +40,6 @@ async fn a_retention_keeps_delivered_messages_for_so_long() {
     assert_eq!(
         outbox.store.find(rows[0].id).await.unwrap()[0].status,
         Status::Delivered
-    );
-    outbox.run("UPDATE outbox_delivered SET delivered_at = 1");
-    relay.settle(&rows[2], &[]).await;
-    assert!(outbox.ask::<String>(kept).ends_with("c::0"));
-    assert_eq!(
-        outbox.ask::<i64>("SELECT count(*) FROM outbox_delivered"),
-        2,
-        "two went as one came"
     );
 }
 
