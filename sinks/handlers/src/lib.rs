@@ -43,6 +43,13 @@
 //!
 //! A message is handled at least once, so a handler must bear the same [`Context::id`] twice. Messages of one ordering
 //! key are handled one after the other, because the relay hands over the next one only when the one before is settled.
+//!
+//! # In a relay
+//!
+//! A relay gives up on a batch that takes longer than the timeout in its settings for the sink, and then knows nothing
+//! about any message in it. So that one slow handler does not have others' messages handled again, let its batches be no
+//! larger than [`Handlers::concurrency`], so that none waits for its turn, and its timeout longer than
+//! [`Handlers::timeout`].
 #![forbid(unsafe_code)]
 
 mod config;

@@ -17,6 +17,7 @@ use crate::handler::Handler;
 pub struct Handlers {
     registered: Vec<(Pattern, Arc<dyn Handler>)>,
     running: Arc<Semaphore>,
+    concurrency: usize,
     timeout: Duration,
 }
 
@@ -30,8 +31,19 @@ impl Handlers {
         Self {
             registered,
             running: Arc::new(Semaphore::new(concurrency)),
+            concurrency,
             timeout,
         }
+    }
+
+    /// How many messages are handled at the same time: the right size for the batches that a relay hands over.
+    pub fn concurrency(&self) -> usize {
+        self.concurrency
+    }
+
+    /// How long a handler may take. A relay has to wait longer than this for a batch.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     fn handler(&self, topic: &str) -> Option<Arc<dyn Handler>> {

@@ -221,6 +221,10 @@ async fn no_more_handlers_run_at_once_than_allowed_over_all_batches() {
         .concurrency(3)
         .build()
         .unwrap();
+    assert_eq!(
+        (handlers.concurrency(), handlers.timeout()),
+        (3, Duration::from_secs(30))
+    );
     let batch: Vec<_> = (0..20).map(|_| message("t", "")).collect();
     let (one, two) = tokio::join!(handlers.publish(&batch), handlers.publish(&batch));
     assert!(one.iter().chain(&two).all(|outcome| *outcome == Outcome::Delivered));
