@@ -1,2 +1,66 @@
-//! The `sendoff` binary.
-fn main() {}
+//! Sendoff on the command line.
+//!
+//! | file | what it does |
+//! |---|---|
+//! | `cli` | the flags |
+//! | `commands/` | the subcommands, a file each |
+//! | `session` | what a command works with: configuration, store, output |
+//! | `config/` | `sendoff.toml`, the environment, and what they mean; `config/sink` is the only place that knows all sinks |
+//! | `store` | the only place that knows all stores |
+//! | `output`, `payload`, `log` | what is seen |
+//! | `exit`, `signals` | the ways out |
+#![forbid(unsafe_code)]
+
+mod cli;
+mod commands;
+mod config;
+mod exit;
+mod filter;
+mod log;
+mod output;
+mod payload;
+mod session;
+mod signals;
+mod store;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use sendoff::{Error, ErrorKind};
+
+use cli::{Cli, Command};
+use exit::{Done, conclude};
+use session::Session;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let session = Session::new(cli.global, &cli.command);
+    let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let done = runtime.block_on(run(cli.command, &session));
+            // A read of standard input that nobody waits for any more must not hold the process.
+            runtime.shutdown_background();
+            done
+        }
+        Err(error) => Err(Error::new(ErrorKind::Backend, "the program cannot start its threads")
+            .because(error.to_string())
+            .next_step("check the limits of the process")
+            .with_source(error)
+            .into()),
+    };
+    conclude(done, session.stderr, session.shows_sources()).into()
+}
+
+async fn run(command: Command, session: &Session) -> Done {
+    match command {
+        Command::Demo(args) => Box::pin(commands::demo::run(args, session)).await,
+        Command::Init(args) => commands::init::run(args, session),
+        Command::Migrate(args) => Box::pin(commands::migrate::run(args, session)).await,
+        Command::Relay(args) => Box::pin(commands::relay::run(args, session)).await,
+        Command::Emit(args) => Box::pin(commands::emit::run(*args, session)).await,
+        Command::Ls(args) => Box::pin(commands::ls::run(*args, session)).await,
+        Command::Show(args) => Box::pin(commands::show::run(args, session)).await,
+        Command::Dead(args) => Box::pin(commands::dead::run(args, session)).await,
+        Command::Config(args) => commands::config::run(args, session),
+    }
+}

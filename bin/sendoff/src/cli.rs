@@ -1,0 +1,81 @@
+//! The command line.
+
+use std::path::PathBuf;
+
+use clap::{ArgAction, Args, Parser, Subcommand};
+
+use crate::commands::{config, dead, demo, emit, init, ls, migrate, relay, show};
+use crate::log::{Format, Level};
+use crate::output::ColorChoice;
+
+/// The transactional outbox: messages leave if, and only if, their transaction commits.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sendoff",
+    version,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Begin with `sendoff demo`. Data goes to standard output, everything else to standard error.\n\
+                  Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 database unreachable, 4 schema, \
+                  5 not found, 6 denied."
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// What every command takes.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Global options")]
+pub(crate) struct Global {
+    /// The configuration file [default: ./sendoff.toml if it is there]
+    #[arg(long, global = true, value_name = "FILE", env = "SENDOFF_CONFIG")]
+    pub(crate) config: Option<PathBuf>,
+    /// The database, instead of the configured one: postgres://user@host/database or sqlite:FILE
+    #[arg(long, global = true, value_name = "URL")]
+    pub(crate) database: Option<String>,
+    /// Print JSON: one document on one line
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+    /// Tell more, and the sources of errors; twice for more still
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub(crate) verbose: u8,
+    /// How much to log on standard error
+    #[arg(long, global = true, value_enum, value_name = "LEVEL")]
+    pub(crate) log_level: Option<Level>,
+    /// How log lines look
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub(crate) log_format: Option<Format>,
+    /// When to use colours
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto")]
+    pub(crate) color: ColorChoice,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Demo(demo::Args),
+    Init(init::Args),
+    Migrate(migrate::Args),
+    Relay(relay::Args),
+    Emit(Box<emit::Args>),
+    Ls(Box<ls::Args>),
+    Show(show::Args),
+    Dead(dead::Args),
+    Config(config::Args),
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_well_formed() {
+        Cli::command().debug_assert();
+    }
+}

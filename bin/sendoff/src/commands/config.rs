@@ -1,0 +1,41 @@
+//! `sendoff config`: the configuration as it counts.
+
+use sendoff_relay::Relay;
+use serde_json::json;
+
+use crate::exit::{Done, Exit};
+use crate::session::Session;
+use crate::store::Store;
+
+/// Show or check the configuration
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Clone, Copy, clap::Subcommand)]
+enum Command {
+    /// Print the configuration as it counts: file, environment, flags and defaults, without passwords
+    Show,
+    /// Check that a relay could start with it; the database and the sinks are not asked
+    Check,
+}
+
+pub(crate) fn run(args: Args, session: &Session) -> Done {
+    let config = session.config()?;
+    match args.command {
+        Command::Show if session.output.json => session.output.json(&config)?,
+        Command::Show => session.output.print(&config.to_toml()?)?,
+        Command::Check => {
+            let store = Store::open(&config.database)?;
+            config.apply(Relay::builder(store.relay))?.build()?;
+            if session.output.json {
+                session.output.json(&json!({"ok": true}))?;
+            } else {
+                session.output.line("the configuration is fine")?;
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}

@@ -1,0 +1,212 @@
+//! `sendoff emit`: a message from the command line, in a transaction of its own.
+
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use jiff::fmt::friendly::SpanParser;
+use jiff::{SpanRelativeTo, Unit};
+use sendoff::emit::Emitted;
+use sendoff::{Error, ErrorKind, Message, Result};
+use serde_json::json;
+
+use crate::exit::{Done, Exit};
+use crate::session::Session;
+use crate::store::Store;
+
+/// How many messages go into one transaction of a load.
+const AT_ONCE: u32 = 500;
+
+/// Emit a message in a transaction of its own; prints its id
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// Its topic
+    topic: String,
+    /// Its payload [default: what is on standard input]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
+    payload: Option<String>,
+    /// A file that holds the payload; - is standard input
+    #[arg(long, value_name = "FILE", conflicts_with = "payload")]
+    payload_file: Option<PathBuf>,
+    /// Its ordering key
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    /// A header; may be given several times
+    #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
+    headers: Vec<(String, String)>,
+    /// Emit it only if no message of its topic had this idempotency key lately
+    #[arg(long, value_name = "KEY", conflicts_with = "count")]
+    idempotency_key: Option<String>,
+    /// The payload's content type [default: JSON if it is JSON, else text or bytes]
+    #[arg(long, value_name = "TYPE")]
+    content_type: Option<String>,
+    /// Not before so long from now: 10s, 5m, 1h30m, 7d
+    #[arg(long, value_name = "TIME", value_parser = delay)]
+    delay: Option<Duration>,
+    /// Above 0 before, below 0 after the others, where no key forbids it
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    priority: Option<i16>,
+    /// For load: so many messages, all alike but for their ids; prints a count
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    count: Option<u32>,
+}
+
+pub(crate) async fn run(args: Args, session: &Session) -> Done {
+    let payload = payload(&args, session)?;
+    let store = session.ready_store().await?;
+    match args.count {
+        None => one(&store, message(&args, payload), session).await,
+        Some(count) => {
+            load(&store, || message(&args, payload.clone()), count, session).await?;
+            if session.output.json {
+                session.output.json(&json!({"emitted": count}))?;
+            } else {
+                session.output.line(&format!("{count} emitted"))?;
+            }
+            Ok(Exit::Ok)
+        }
+    }
+}
+
+async fn one(store: &Store, message: Message, session: &Session) -> Done {
+    let mut transaction = store.emit.begin().await?;
+    let emitted = transaction.emit(&[message]).await?;
+    transaction.commit().await?;
+    for emitted in emitted {
+        let (id, duplicate) = match emitted {
+            Emitted::Stored { id } => (id, false),
+            Emitted::Duplicate { first } => (first, true),
+        };
+        if session.output.json {
+            session.output.json(&json!({"id": id, "duplicate": duplicate}))?;
+        } else {
+            session.output.line(&id.to_string())?;
+            if duplicate {
+                session.note("a duplicate: nothing was emitted; this is the id of the first message with that key");
+            }
+        }
+    }
+    Ok(Exit::Ok)
+}
+
+async fn load(store: &Store, message: impl Fn() -> Message, count: u32, session: &Session) -> Result<()> {
+    let mut left = count;
+    while left > 0 {
+        let batch: Vec<Message> = (0..left.min(AT_ONCE)).map(|_| message()).collect();
+        let mut transaction = store.emit.begin().await?;
+        transaction.emit(&batch).await?;
+        transaction.commit().await.inspect_err(|_| {
+            session.note(&format!("{} were emitted before", count - left));
+        })?;
+        left -= left.min(AT_ONCE);
+    }
+    Ok(())
+}
+
+fn message(args: &Args, payload: Vec<u8>) -> Message {
+    let content_type = args.content_type.as_deref().unwrap_or_else(|| guessed(&payload));
+    let mut message = Message::bytes(&args.topic, content_type, payload);
+    if let Some(key) = &args.key {
+        message = message.key(key);
+    }
+    for (name, value) in &args.headers {
+        message = message.header(name, value);
+    }
+    if let Some(key) = &args.idempotency_key {
+        message = message.idempotency_key(key);
+    }
+    if let Some(delay) = args.delay {
+        message = message.delay(delay);
+    }
+    message.priority(args.priority.unwrap_or_default())
+}
+
+/// What a payload without a content type is: calling it JSON when it is none would only fail later, at a consumer.
+fn guessed(payload: &[u8]) -> &'static str {
+    if serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_ok() {
+        sendoff::message::JSON
+    } else if std::str::from_utf8(payload).is_ok() {
+        "text/plain; charset=utf-8"
+    } else {
+        "application/octet-stream"
+    }
+}
+
+fn payload(args: &Args, session: &Session) -> Result<Vec<u8>> {
+    let file = match (&args.payload, &args.payload_file) {
+        (Some(text), _) => return Ok(text.clone().into_bytes()),
+        (None, Some(path)) if path != Path::new("-") => {
+            return std::fs::read(path).map_err(|error| unreadable(&path.display().to_string(), error));
+        }
+        (None, _) => io::stdin(),
+    };
+    if file.is_terminal() {
+        session.note("type the payload, and end it with Ctrl-D");
+    }
+    let mut payload = Vec::new();
+    file.lock()
+        .read_to_end(&mut payload)
+        .map_err(|error| unreadable("standard input", error))?;
+    Ok(payload)
+}
+
+fn unreadable(name: &str, error: io::Error) -> Error {
+    Error::new(ErrorKind::Invalid, format!("the payload cannot be read from {name}"))
+        .because(error.to_string())
+        .next_step("give it with --payload TEXT or --payload-file FILE")
+        .with_source(error)
+}
+
+fn header(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("write it like tenant=acme".to_owned()),
+    }
+}
+
+fn delay(text: &str) -> Result<Duration, String> {
+    let wanted = || "write it like 250ms, 10s, 5m, 1h30m or 7d".to_owned();
+    let span = SpanParser::new().parse_span(text).map_err(|_| wanted())?;
+    // A month has no length of its own.
+    if span.get_months() != 0 || span.get_years() != 0 {
+        return Err(wanted());
+    }
+    let length = span
+        .total((Unit::Nanosecond, SpanRelativeTo::days_are_24_hours()))
+        .map_err(|_| wanted())?;
+    Duration::try_from_secs_f64(length / 1e9).map_err(|_| wanted())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn delays_are_read_as_people_write_them() {
+        for (text, millis) in [
+            ("250ms", 250),
+            ("10s", 10_000),
+            ("1h30m", 5_400_000),
+            ("7d", 604_800_000),
+        ] {
+            assert_eq!(delay(text), Ok(Duration::from_millis(millis)), "{text}");
+        }
+        for text in ["", "10", "-5s", "1 month", "soon"] {
+            assert!(delay(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_payload_is_called_what_it_is() {
+        assert_eq!(guessed(b"{\"a\": 1}"), "application/json");
+        assert_eq!(guessed(b"hello"), "text/plain; charset=utf-8");
+        assert_eq!(guessed(b""), "text/plain; charset=utf-8");
+        assert_eq!(guessed(&[0xff, 0]), "application/octet-stream");
+    }
+
+    #[test]
+    fn a_header_has_a_name_and_a_value() {
+        assert_eq!(header("a=b=c"), Ok(("a".to_owned(), "b=c".to_owned())));
+        assert!(header("=b").is_err() && header("a").is_err());
+    }
+}

@@ -1,0 +1,144 @@
+//! `sendoff migrate`: the outbox's tables.
+
+use sendoff::store::{Migration, MigrationState};
+use sendoff::{Error, ErrorKind};
+use serde_json::json;
+
+use crate::exit::{Done, Exit};
+use crate::output::{Field, Tone};
+use crate::session::Session;
+use crate::store::Store;
+
+/// Create or update the outbox's tables; safe to run again, and by several programs at once
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    /// Print the SQL that would run, and change nothing
+    #[arg(long)]
+    dry_run: bool,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+#[derive(Debug, Clone, Copy, clap::Subcommand)]
+enum Command {
+    /// Tell how the tables stand; ends with 4 unless they are what this program needs
+    Status,
+    /// Print the SQL that creates a PostgreSQL role each for emitting, relaying, operating and looking
+    Roles,
+}
+
+pub(crate) async fn run(args: Args, session: &Session) -> Done {
+    let store = session.store()?;
+    match args.command {
+        Some(Command::Status) => status(&store, session).await,
+        Some(Command::Roles) => roles(&store, session),
+        None if args.dry_run => dry_run(&store, session).await,
+        None => migrate(&store, session).await,
+    }
+}
+
+async fn migrate(store: &Store, session: &Session) -> Done {
+    let applied = store.migrate.migrate().await?;
+    let version = store.migrate.migration_state().await?.applied;
+    if session.output.json {
+        let applied: Vec<_> = applied.iter().map(named).collect();
+        session.output.json(&json!({"applied": applied, "version": version}))?;
+        return Ok(Exit::Ok);
+    }
+    for step in &applied {
+        session
+            .output
+            .line(&format!("applied {:04} {}", step.version, step.name))?;
+    }
+    if applied.is_empty() {
+        session
+            .output
+            .line(&format!("nothing to do: the tables are at version {version}"))?;
+    }
+    Ok(Exit::Ok)
+}
+
+async fn dry_run(store: &Store, session: &Session) -> Done {
+    let MigrationState { applied, needed } = store.migrate.migration_state().await?;
+    if applied > needed {
+        store.migrate.check_schema().await?;
+    }
+    let steps = store.migrate.migrations();
+    let missing: Vec<&Migration> = steps.iter().filter(|step| step.version > applied).collect();
+    if session.output.json {
+        let steps: Vec<_> = missing
+            .iter()
+            .map(|step| json!({"version": step.version, "name": step.name, "sql": step.sql}))
+            .collect();
+        session.output.json(&json!({"would_apply": steps}))?;
+        return Ok(Exit::Ok);
+    }
+    for step in &missing {
+        session.output.line(&format!(
+            "-- {:04} {}\n{}",
+            step.version,
+            step.name,
+            step.sql.trim_end()
+        ))?;
+    }
+    if missing.is_empty() {
+        session.note(&format!("nothing to do: the tables are at version {applied}"));
+    }
+    Ok(Exit::Ok)
+}
+
+async fn status(store: &Store, session: &Session) -> Done {
+    let MigrationState { applied, needed } = store.migrate.migration_state().await?;
+    let state = match applied {
+        0 => "missing",
+        _ if applied < needed => "too old",
+        _ if applied > needed => "too new",
+        _ => "current",
+    };
+    let steps = store.migrate.migrations();
+    if session.output.json {
+        let steps: Vec<_> = steps
+            .iter()
+            .map(|step| json!({"version": step.version, "name": step.name, "applied": step.version <= applied}))
+            .collect();
+        session
+            .output
+            .json(&json!({"state": state, "applied": applied, "needed": needed, "migrations": steps}))?;
+    } else {
+        let rows = steps.iter().map(|step| {
+            let (word, tone) = if step.version <= applied {
+                ("applied", Tone::Good)
+            } else {
+                ("missing", Tone::Warning)
+            };
+            vec![
+                Field::from(format!("{:04}", step.version)),
+                Field::from(step.name),
+                Field::toned(word, tone),
+            ]
+        });
+        session.output.table(&["version", "name", "state"], rows.collect())?;
+    }
+    store.migrate.check_schema().await?;
+    Ok(Exit::Ok)
+}
+
+fn roles(store: &Store, session: &Session) -> Done {
+    let Some(sql) = &store.roles else {
+        return Err(Error::new(ErrorKind::Unsupported, "this database has no roles")
+            .because("SQLite knows no users: whoever may write the file may do everything")
+            .next_step("restrict who may read and write the file")
+            .into());
+    };
+    if session.output.json {
+        session.output.json(&json!({"sql": sql}))?;
+    } else {
+        session.output.line(sql.trim_end())?;
+    }
+    Ok(Exit::Ok)
+}
+
+fn named(step: &Migration) -> serde_json::Value {
+    json!({"version": step.version, "name": step.name})
+}

@@ -1,0 +1,70 @@
+//! The stores: the only place that knows them all.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::Result;
+use sendoff::emit::Names;
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore};
+use sendoff_store_postgres::PostgresStore;
+use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+
+use crate::config::{Database, DatabaseUrl};
+
+/// A store, by its rooms.
+pub(crate) struct Store {
+    pub(crate) relay: Arc<dyn RelayStore>,
+    pub(crate) operate: Arc<dyn OperateStore>,
+    pub(crate) migrate: Arc<dyn MigrateStore>,
+    pub(crate) emit: Arc<dyn EmitStore>,
+    /// SQL that creates roles, where the database has such.
+    pub(crate) roles: Option<String>,
+}
+
+impl Store {
+    /// The store that is configured. Nothing is asked of the database yet.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when no database is configured, or its settings cannot be used.
+    pub(crate) fn open(database: &Database) -> Result<Self> {
+        let names = database.names()?;
+        match database.url()? {
+            DatabaseUrl::Postgres(url) => {
+                let config = sendoff_store_postgres::Config::new(url)
+                    .names(names)
+                    .retention(database.retention)
+                    .listen(database.listen);
+                let store = PostgresStore::new(config)?;
+                let roles = Some(store.roles_sql());
+                Ok(Self::of(store, roles))
+            }
+            DatabaseUrl::Sqlite(path) => Self::in_file(path, names, database.retention),
+        }
+    }
+
+    /// A SQLite file with everything else as usual.
+    pub(crate) fn sqlite(path: &Path) -> Result<Self> {
+        Self::in_file(path, Names::default(), None)
+    }
+
+    fn in_file(path: &Path, names: Names, retention: Option<Duration>) -> Result<Self> {
+        let mut config = SqliteConfig::new(path).names(names);
+        config.retention = retention;
+        Ok(Self::of(SqliteStore::open(config)?, None))
+    }
+
+    fn of<S>(store: S, roles: Option<String>) -> Self
+    where
+        S: RelayStore + OperateStore + MigrateStore + EmitStore + 'static,
+    {
+        let store = Arc::new(store);
+        Self {
+            relay: store.clone(),
+            operate: store.clone(),
+            migrate: store.clone(),
+            emit: store,
+            roles,
+        }
+    }
+}

@@ -1,0 +1,29 @@
+//! The program as people and scripts use it.
+
+#[path = "../sandbox/mod.rs"]
+mod sandbox;
+
+mod config;
+mod demo;
+mod messages;
+mod migrate;
+mod output;
+mod relay;
+
+/// Makes a test for each database out of a function that takes a sandbox.
+#[macro_export]
+macro_rules! on_both_databases {
+    ($($name:ident)*) => {
+        $(mod $name {
+            #[test]
+            fn on_sqlite() {
+                super::$name($crate::sandbox::Sandbox::sqlite());
+            }
+
+            #[test]
+            fn on_postgres() {
+                super::$name($crate::sandbox::Sandbox::postgres());
+            }
+        })*
+    };
+}

@@ -1,0 +1,251 @@
+//! `emit`, `ls`, `show` and `dead`, on both databases.
+
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::sandbox::{Sandbox, lines};
+
+on_both_databases! {
+    an_emitted_message_is_listed_and_shown_as_it_was_given
+    payloads_come_from_flags_files_and_standard_input
+    a_second_emit_with_the_idempotency_key_reports_the_first
+    a_delayed_message_waits
+    a_load_is_emitted_and_counted
+    lists_are_filtered_and_paged
+    what_does_not_exist_ends_with_5
+    dead_letters_are_listed_shown_counted_and_brought_back
+    bad_filters_end_with_2
+    a_payload_is_never_in_the_log
+}
+
+fn an_emitted_message_is_listed_and_shown_as_it_was_given(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let payload = r#"{"b":1.10,"a":"x"}"#;
+    let id = sandbox.emit(&[
+        "order.placed",
+        "--payload",
+        payload,
+        "--key",
+        "customer-7",
+        "--header",
+        "tenant=acme",
+        "--priority",
+        "-3",
+    ]);
+    let list = sandbox.json(&["ls"]);
+    assert_eq!((&list["messages"][0]["id"], &list["more"]), (&json!(id), &json!(false)));
+    assert_eq!(list["messages"][0]["status"], "pending");
+
+    let shown = sandbox.json(&["show", &id]);
+    assert_eq!(shown["payload"], payload);
+    assert_eq!(shown["topic"], "order.placed");
+    assert_eq!(shown["key"], "customer-7");
+    assert_eq!(shown["headers"], json!({"tenant": "acme"}));
+    assert_eq!(shown["content_type"], "application/json");
+    assert_eq!(shown["priority"], -3);
+    assert_eq!(shown["legs"].as_array().unwrap().len(), 1);
+
+    let told = sandbox.ok(["show", &id]).out;
+    for line in [
+        "order.placed",
+        "customer-7",
+        "tenant: acme",
+        "{\n  \"b\": 1.10,\n  \"a\": \"x\"\n}",
+    ] {
+        assert!(told.contains(line), "{line} in {told}");
+    }
+    let listed = sandbox.ok(["ls"]).out;
+    let row = listed.lines().nth(1).unwrap();
+    assert!(
+        row.starts_with(&format!("{id}\tpending\torder.placed\tcustomer-7\t")),
+        "{listed}"
+    );
+}
+
+fn payloads_come_from_flags_files_and_standard_input(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let bytes = [0_u8, 255, 10, 13, 65];
+    std::fs::write(sandbox.path("payload"), bytes).unwrap();
+    let from_file = sandbox.emit(&["t", "--payload-file", "payload"]);
+    let shown = sandbox.json(&["show", &from_file]);
+    assert_eq!(shown["payload_base64"], "AP8KDUE=");
+    assert_eq!(shown["content_type"], "application/octet-stream");
+    assert!(sandbox.ok(["show", &from_file]).out.contains("00 ff 0a 0d 41"));
+
+    for args in [&["emit", "t"][..], &["emit", "t", "--payload-file", "-"]] {
+        let ran = sandbox.run_with_input(args, b"hello\n");
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let shown = sandbox.json(&["show", ran.out.trim()]);
+        assert_eq!(shown["payload"], "hello\n");
+        assert_eq!(shown["content_type"], "text/plain; charset=utf-8");
+    }
+
+    let typed = sandbox.emit(&["t", "--payload", "<a/>", "--content-type", "application/xml"]);
+    assert_eq!(sandbox.json(&["show", &typed])["content_type"], "application/xml");
+    sandbox
+        .run(["emit", "t", "--payload-file", "gone"])
+        .fails_with_reason(2, &["gone"]);
+}
+
+fn a_second_emit_with_the_idempotency_key_reports_the_first(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let emit = ["emit", "t", "--payload", "{}", "--idempotency-key", "req-1"];
+    let first = sandbox.json(&emit);
+    assert_eq!(first["duplicate"], false);
+    let second = sandbox.json(&emit);
+    assert_eq!(second, json!({"id": first["id"], "duplicate": true}));
+    let ran = sandbox.ok(emit);
+    assert_eq!(ran.out.trim(), first["id"].as_str().unwrap());
+    assert!(ran.err.contains("duplicate"), "{ran:?}");
+    assert_eq!(sandbox.json(&["ls"])["messages"].as_array().unwrap().len(), 1);
+}
+
+fn a_delayed_message_waits(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let out = sandbox.configure_file_sink("");
+    let id = sandbox.emit(&["t", "--payload", "{}", "--delay", "1h"]);
+    let shown = sandbox.json(&["show", &id]);
+    assert_eq!(shown["legs"][0]["detail"], "scheduled");
+    assert!(shown["legs"][0]["due_at"].is_string(), "{shown}");
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!((&report["processed"], &report["remaining"]), (&json!(0), &json!(1)));
+    assert!(lines(&out).is_empty());
+}
+
+fn a_load_is_emitted_and_counted(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    assert_eq!(
+        sandbox.emit(&["t", "--payload", "{}", "--count", "1203"]),
+        "1203 emitted"
+    );
+    let first = sandbox.json(&["ls", "--limit", "1000"]);
+    assert_eq!(
+        (first["messages"].as_array().unwrap().len(), &first["more"]),
+        (1000, &json!(true))
+    );
+    let rest = sandbox.json(&["ls", "--limit", "1000", "--offset", "1000"]);
+    assert_eq!(
+        (rest["messages"].as_array().unwrap().len(), &rest["more"]),
+        (203, &json!(false))
+    );
+}
+
+fn lists_are_filtered_and_paged(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let order = sandbox.emit(&["order.placed", "--payload", "{\"n\":1}", "--key", "a"]);
+    let invoice = sandbox.emit(&["invoice.due", "--payload", "{\"n\":2}", "--key", "b"]);
+    let ids = |args: &[&str]| -> Vec<String> {
+        let list = sandbox.json(&[&["ls"], args].concat());
+        let messages = list["messages"].as_array().unwrap().iter();
+        messages
+            .map(|message| message["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    assert_eq!(ids(&[]), [order.clone(), invoice.clone()]);
+    assert_eq!(ids(&["--topic", "order.*"]), [order.clone()]);
+    assert_eq!(ids(&["--key", "b"]), [invoice.clone()]);
+    assert_eq!(ids(&["--status", "pending", "--limit", "1"]), [order.clone()]);
+    assert_eq!(ids(&["--filter", "payload=\"n\":2"]), [invoice.clone()]);
+    assert_eq!(ids(&["--filter", &format!("id={order}")]), [order]);
+    assert_eq!(
+        ids(&["--filter", "created_from=2000-01-01", "--offset", "1"]),
+        [invoice]
+    );
+    assert!(ids(&["--status", "dead"]).is_empty());
+    let none = sandbox.ok(["ls", "--key", "nobody"]);
+    assert!(
+        none.out.starts_with("id\tstatus\t") && none.err.contains("no message fits"),
+        "{none:?}"
+    );
+    let more = sandbox.ok(["ls", "--limit", "1"]);
+    assert!(more.err.contains("there are more"), "{more:?}");
+}
+
+fn what_does_not_exist_ends_with_5(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let id = "00000000-0000-7000-8000-000000000000";
+    sandbox.run(["show", id]).fails_with_reason(5, &[id]);
+    sandbox.run(["dead", "show", id]).fails_with_reason(5, &[id]);
+    sandbox.run(["dead", "retry", id]).fails_with_reason(5, &["dead ls"]);
+    let pending = sandbox.emit(&["t", "--payload", "{}"]);
+    sandbox
+        .run(["dead", "show", &pending])
+        .fails_with_reason(5, &["pending"]);
+}
+
+fn dead_letters_are_listed_shown_counted_and_brought_back(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let out = sandbox.configure_file_sink("");
+    // Only orders have a route, so that everything else dies.
+    let narrow = sandbox
+        .read("sendoff.toml")
+        .replace("match = \"*\"", "match = \"order.*\"");
+    sandbox.write("sendoff.toml", &narrow);
+    let dead: Vec<String> = ["a.b", "a.c", "d"]
+        .map(|topic| sandbox.emit(&[topic, "--payload", "{}"]))
+        .into();
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!((&report["dead"], &report["backlog"]["dead"]), (&json!(3), &json!(3)));
+
+    let list = sandbox.json(&["dead", "ls"]);
+    assert_eq!(list["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(list["messages"][0]["legs"][0]["detail"], "unroutable");
+    assert!(sandbox.ok(["dead", "ls", "--topic", "a.*"]).out.contains("unroutable"));
+    assert_eq!(sandbox.json(&["dead", "show", &dead[0]])["status"], "dead");
+
+    sandbox.run(["dead", "retry"]).fails_with_reason(2, &["--all"]);
+    let counted = sandbox.json(&["dead", "retry", "--filter", "topic=a.*", "--dry-run"]);
+    assert_eq!(counted, json!({"would_retry": 2}));
+    assert_eq!(sandbox.json(&["dead", "ls"])["messages"].as_array().unwrap().len(), 3);
+
+    sandbox.configure_file_sink("");
+    assert_eq!(
+        sandbox.json(&["dead", "retry", &dead[0], "--yes"]),
+        json!({"retried": 1})
+    );
+    assert_eq!(sandbox.ok(["dead", "retry", "--topic", "a.*"]).out, "1 retried\n");
+    assert_eq!(sandbox.json(&["dead", "retry", "--all"]), json!({"retried": 1}));
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!((&report["delivered"], &report["remaining"]), (&json!(3), &json!(0)));
+    let mut arrived: Vec<String> = lines(&out)
+        .iter()
+        .map(|line| line["id"].as_str().unwrap().to_owned())
+        .collect();
+    let mut wanted = dead;
+    arrived.sort();
+    wanted.sort();
+    assert_eq!(arrived, wanted);
+}
+
+fn bad_filters_end_with_2(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    for (args, word) in [
+        (&["ls", "--status", "lost"][..], "pending, retry, delivered or dead"),
+        (&["ls", "--filter", "colour=red"], "colour"),
+        (&["ls", "--filter", "topic"], "name=value"),
+        (&["ls", "--limit", "0"], "1000"),
+        (&["ls", "--limit", "1001"], "1000"),
+        (&["ls", "--topic", ""], "empty"),
+        (&["dead", "ls", "--filter", "status=retry"], "status"),
+    ] {
+        sandbox.run(args).fails(2, &[word]);
+    }
+}
+
+fn a_payload_is_never_in_the_log(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure_file_sink("");
+    let id = sandbox.emit(&["t", "--payload", "{}"]);
+    for args in [
+        &["emit", "t", "--payload", "hunter2", "--header", "token=hunter2"][..],
+        &["ls"],
+        &["show", &id],
+        &["relay", "--once"],
+    ] {
+        for format in ["human", "json"] {
+            let flags = ["-vvv", "--log-level", "trace", "--log-format", format];
+            let ran = sandbox.ok(args.iter().copied().chain(flags));
+            assert!(!ran.err.contains("hunter2"), "{ran:?}");
+        }
+    }
+}

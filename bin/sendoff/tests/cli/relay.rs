@@ -1,0 +1,161 @@
+//! `relay`, on both databases.
+
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use serde_json::json;
+
+use crate::on_both_databases;
+use crate::sandbox::{Running, Sandbox, lines, wait_until};
+
+on_both_databases! {
+    once_delivers_what_is_due_and_reports
+    a_relay_delivers_until_sigterm_and_frees_its_lanes_at_once
+    a_second_signal_ends_at_once
+    a_sink_that_is_down_holds_messages_back_without_charging_them
+}
+
+const PATIENCE: Duration = Duration::from_secs(30);
+
+fn once_delivers_what_is_due_and_reports(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let out = sandbox.configure_file_sink("");
+    let first = sandbox.emit(&[
+        "order.placed",
+        "--payload",
+        "{\"n\": 1}",
+        "--key",
+        "k",
+        "--header",
+        "a=b",
+    ]);
+    sandbox.emit(&["order.paid", "--payload", "{\"n\":2}", "--key", "k"]);
+    sandbox.emit(&["later", "--payload", "{}", "--delay", "1h"]);
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!(
+        report,
+        json!({
+            "processed": 2, "delivered": 2, "retried": 0, "dead": 0, "remaining": 1,
+            "backlog": {"ready": 0, "due": 0, "waiting": 1, "dead": 0},
+        })
+    );
+    let arrived = lines(&out);
+    let order: Vec<&str> = arrived.iter().map(|line| line["topic"].as_str().unwrap()).collect();
+    assert_eq!(order, ["order.placed", "order.paid"]);
+    assert_eq!(arrived[0]["id"], first);
+    assert_eq!(arrived[0]["payload"], json!({"n": 1}));
+    assert_eq!(arrived[0]["headers"], json!({"a": "b"}));
+    let ran = sandbox.ok(["relay", "--once"]);
+    assert!(
+        ran.out.starts_with("processed 0: ") && ran.out.contains("remaining 1: "),
+        "{ran:?}"
+    );
+    assert_eq!(lines(&out).len(), 2);
+}
+
+/// A relay whose log goes to a file, so that nothing blocks on a full pipe.
+fn relay(sandbox: &Sandbox, log: &str) -> Running {
+    let log = std::fs::File::create(sandbox.path(log)).unwrap();
+    Running::start(sandbox.command(["relay"]).stdout(Stdio::null()).stderr(log))
+}
+
+fn a_relay_delivers_until_sigterm_and_frees_its_lanes_at_once(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    // With a lease this long, only a clean hand-over lets another relay go on.
+    let out = sandbox.configure_file_sink("[relay]\nlease = \"10m\"\nheartbeat = \"100ms\"\n");
+    let mut first = relay(&sandbox, "first.log");
+    sandbox.emit(&["t", "--payload", "1", "--key", "k"]);
+    wait_until("the first relay has delivered", PATIENCE, || lines(&out).len() == 1);
+    first.signal(Signal::TERM);
+    let status = first.end(Duration::from_secs(25));
+    assert_eq!(status.code(), Some(0), "{}", sandbox.read("first.log"));
+
+    let mut second = relay(&sandbox, "second.log");
+    sandbox.emit(&["t", "--payload", "2", "--key", "k"]);
+    wait_until("the second relay has delivered", PATIENCE, || lines(&out).len() == 2);
+    second.signal(Signal::INT);
+    assert_eq!(second.end(Duration::from_secs(25)).code(), Some(0));
+    assert_eq!(sandbox.json(&["relay", "--once"])["remaining"], 0);
+}
+
+fn a_second_signal_ends_at_once(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let pipe = sandbox.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    sandbox.configure(&format!(
+        "[[sink]]\nname = \"pipe\"\ntype = \"file\"\npath = {pipe:?}\nfsync = false\n\
+         [[route]]\nmatch = \"*\"\nto = [\"pipe\"]\n"
+    ));
+    // Opened for both directions, so that opening does not wait; the sink's writes block once the pipe is full.
+    let _reader = std::fs::OpenOptions::new().read(true).write(true).open(&pipe).unwrap();
+    let mut relay = relay(&sandbox, "relay.log");
+    let payload = format!("\"{}\"", "x".repeat(100_000));
+    sandbox.write("payload", &payload);
+    for _ in 0..20 {
+        sandbox.emit(&["t", "--payload-file", "payload"]);
+    }
+    wait_until("the relay runs", PATIENCE, || {
+        sandbox.read("relay.log").contains("enlisted")
+    });
+    relay.signal(Signal::TERM);
+    wait_until("it has begun to stop", PATIENCE, || {
+        sandbox.read("relay.log").contains("SIGTERM")
+    });
+    let begin = Instant::now();
+    relay.signal(Signal::TERM);
+    let status = relay.end(PATIENCE);
+    // Either it had nothing in flight and was done, or the second signal ended it.
+    assert!(matches!(status.code(), Some(143 | 0)), "{status:?}");
+    assert!(begin.elapsed() < Duration::from_secs(5));
+}
+
+fn a_sink_that_is_down_holds_messages_back_without_charging_them(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let out = sandbox.configure_file_sink("");
+    let working = sandbox.read("sendoff.toml");
+    sandbox.write("sendoff.toml", &working.replace("out.jsonl", "no/folder/out.jsonl"));
+    let id = sandbox.emit(&["t", "--payload", "{}"]);
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!((&report["delivered"], &report["remaining"]), (&json!(0), &json!(1)));
+    let leg = &sandbox.json(&["show", &id])["legs"][0];
+    assert_eq!((&leg["attempts"], &leg["detail"]), (&json!(0), &json!("down")));
+    sandbox.write("sendoff.toml", &working);
+    let _relay = relay(&sandbox, "relay.log");
+    wait_until("it is delivered", PATIENCE, || lines(&out).len() == 1);
+}
+
+#[test]
+fn a_relay_waits_for_a_database_that_is_away_and_stops_when_told() {
+    let sandbox = Sandbox::sqlite();
+    sandbox.configure_file_sink("");
+    let port = std::net::TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap()
+        .port();
+    let url = format!("postgres://shop:hunter2@127.0.0.1:{port}/shop");
+    let log = std::fs::File::create(sandbox.path("log")).unwrap();
+    let mut relay = Running::start(sandbox.command(["relay", "--database", &url]).stderr(log));
+    wait_until("it says that it waits", PATIENCE, || {
+        sandbox.read("log").contains("waiting for the database")
+    });
+    relay.signal(Signal::TERM);
+    assert_eq!(relay.end(PATIENCE).code(), Some(0));
+    assert!(!sandbox.read("log").contains("hunter2"));
+}
+
+#[test]
+fn log_lines_are_json_when_configured_so() {
+    let sandbox = Sandbox::sqlite().migrated();
+    sandbox.configure_file_sink("[log]\nformat = \"json\"\n");
+    let ran = sandbox.ok(["relay", "--once"]);
+    let events: Vec<serde_json::Value> = ran
+        .err
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(events.iter().any(|event| event["event"] == "relay_started"), "{ran:?}");
+    let quiet = sandbox.ok(["relay", "--once", "--log-level", "warn"]);
+    assert_eq!(quiet.err, "");
+}
