@@ -64,6 +64,15 @@ pub enum Outcome {
     SinkDown(Reason),
 }
 
+/// What a sink knows better than the relay's settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// No more messages than this at once.
+    pub batch: Option<usize>,
+    /// A batch may take this long before its outcome is unknown, even if the settings say less.
+    pub timeout: Option<Duration>,
+}
+
 /// A place that messages are delivered to.
 ///
 /// # Duties
@@ -85,6 +94,11 @@ pub trait Sink: Send + Sync + 'static {
     /// them is not delivered, none behind it with the same key is.
     fn keeps_key_order(&self) -> bool {
         false
+    }
+
+    /// What it knows better than the relay's settings: nothing, unless it says so.
+    fn limits(&self) -> Limits {
+        Limits::default()
     }
 
     /// Checks that the sink can be reached, without sending anything.

@@ -46,9 +46,8 @@
 //!
 //! # In a relay
 //!
-//! A relay gives up on a batch that takes longer than the timeout in its settings for the sink, and then knows nothing
-//! about any message in it. So that one slow handler does not have others' messages handled again, let its batches be no
-//! larger than [`Handlers::concurrency`], so that none waits for its turn, and its timeout longer than
+//! A relay gives up on a batch that takes longer than its timeout for the sink, and then knows nothing about any message
+//! of it. So this sink asks for small batches, of which none has to wait for its turn, and for twice
 //! [`Handlers::timeout`].
 #![forbid(unsafe_code)]
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt;
+use sendoff::sink::Limits;
 use sendoff::{Delivery, Outcome, Pattern, Sink};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
@@ -54,6 +55,15 @@ impl Handlers {
 
 #[async_trait]
 impl Sink for Handlers {
+    /// A relay has four batches under way unless it is told otherwise: small ones, so that no message of a batch has to
+    /// wait for its turn, and with time for every handler to use up its own.
+    fn limits(&self) -> Limits {
+        Limits {
+            batch: Some(self.concurrency.div_ceil(4)),
+            timeout: Some(self.timeout * 2),
+        }
+    }
+
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
         // What stays of these is that of a task which the runtime dropped because it shuts down.
         let mut outcomes = vec![Outcome::Unknown("the process stopped while the handler ran".into()); batch.len()];

@@ -177,10 +177,16 @@ impl RelayBuilder {
                 .rev()
                 .find(|(of, _)| *of == name)
                 .map(|(_, settings)| settings.clone());
+            let mut settings = settings.unwrap_or_default();
+            let limits = sink.limits();
+            settings.batch = limits.batch.map_or(settings.batch, |batch| settings.batch.min(batch));
+            settings.timeout = limits
+                .timeout
+                .map_or(settings.timeout, |timeout| settings.timeout.max(timeout));
             planned.push(PlannedSink {
                 name: name.into(),
                 sink,
-                settings: settings.unwrap_or_default(),
+                settings,
             });
         }
         Ok(Relay {
