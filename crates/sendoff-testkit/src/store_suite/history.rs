@@ -190,10 +190,12 @@ async fn a_relay_that_is_killed_loses_nothing(scene: Scene) -> CaseResult {
     let recorder = Recorder::new();
     let sink = Arc::new(noting(&recorder).latency(Duration::from_millis(3)));
     let mortal = Settings {
-        lease: Duration::from_secs(1),
-        heartbeat: Duration::from_millis(100),
+        lease: Duration::from_secs(2),
+        heartbeat: Duration::from_millis(200),
         batch: 50,
         window: 150,
+        // Kills in a row are no proof against a message here.
+        crash_limit: 100,
         ..settings()
     };
     let emitter = scene.second().await?;
@@ -219,7 +221,9 @@ async fn a_relay_that_is_killed_loses_nothing(scene: Scene) -> CaseResult {
     last.stop().await?;
     let findings = recorder.history().check();
     assert!(findings.is_sound(), "{findings}");
-    assert!(findings.duplicates.len() <= KILLS * mortal.window, "{findings}");
+    // A page may hold some more than it was asked for.
+    let in_flight = mortal.window + 2 * mortal.batch + usize::from(scene.subject.relay.lanes());
+    assert!(findings.duplicates.len() <= KILLS * in_flight, "{findings}");
     assert_eq!(scene.subject.relay.backlog().await?, Backlog::default());
     Ok(())
 }

@@ -8,7 +8,7 @@ use sendoff::{Delivery, Message, Outcome};
 use sendoff_relay::{HeadPolicy, Relay};
 
 use super::registry::{CaseResult, cases};
-use super::relays::{Running, arrive, numbers, pattern, policy, relay, settings};
+use super::relays::{Running, arrive, numbers, pattern, policy, relay, settings, tale};
 use super::scene::{Scene, eventually, numbered};
 use crate::{Act, ScriptedSink};
 
@@ -56,7 +56,7 @@ async fn a_failed_head_is_retried_before_its_followers(scene: Scene) -> CaseResu
     }
     arrive(&sink, 40).await;
     running.stop().await?;
-    assert_eq!(numbers(&sink, "k"), (0..40).collect::<Vec<_>>());
+    assert_eq!(numbers(&sink, "k"), (0..40).collect::<Vec<_>>(), "{}", tale(&sink, "k"));
     assert!(sink.overlaps().is_empty());
     Ok(())
 }

@@ -95,6 +95,20 @@ pub(super) fn sent(delivery: &Delivery) -> Sent {
     Sent::new(delivery.key.clone().expect("a key"), n)
 }
 
+/// Everything that was published of one key: number, copy, and whether it arrived.
+pub(super) fn tale(sink: &ScriptedSink, key: &str) -> String {
+    let published = sink.publications();
+    let of_key = published
+        .iter()
+        .filter(|published| published.delivery.key.as_deref() == Some(key));
+    let words = of_key.map(|published| {
+        let arrived = if published.arrived() { "" } else { "!" };
+        let room = published.delivery.place.room;
+        format!("{}{arrived}({}, {room:?})", sent(&published.delivery).n, published.copy)
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// The numbers of what has arrived of one key, in order, copies included.
 pub(super) fn numbers(sink: &ScriptedSink, key: &str) -> Vec<u64> {
     let arrivals = sink.arrivals();

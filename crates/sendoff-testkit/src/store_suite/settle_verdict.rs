@@ -246,10 +246,8 @@ async fn an_error_is_cut_and_freed_of_nul(scene: Scene) -> CaseResult {
         blocks: false,
     };
     relay.settle_as(&hopeless, &due).await?;
-    assert_eq!(
-        scene.find_one(id).await?.last_error.map(|error| error.chars().count()),
-        Some(2000)
-    );
+    let kept = scene.find_one(id).await?.last_error.unwrap_or_default();
+    assert!((1999..=2000).contains(&kept.chars().count()) && !kept.contains('\0'));
     Ok(())
 }
 
