@@ -181,10 +181,12 @@ CREATE TABLE outbox_lane (
 ) WITH (fillfactor = 10);
 INSERT INTO outbox_lane (lane) SELECT generate_series(0, 79);
 
--- Idempotency keys within their window, whether or not the first message is still here.
+-- Idempotency keys within their window, whether or not the first message is still here. stored: its message was
+-- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
 CREATE TABLE outbox_dedup (
     id uuid NOT NULL,
     until timestamptz NOT NULL,
+    stored boolean NOT NULL DEFAULT false,
     topic text NOT NULL,
     idempotency_key text NOT NULL,
     PRIMARY KEY (topic, idempotency_key)
@@ -217,17 +219,32 @@ CREATE TABLE outbox_setting (
 );
 INSERT INTO outbox_setting (name, value) VALUES ('dedup_window_seconds', '604800');
 
--- Takes an idempotency key for a message: the id that holds it, the caller's own if it was free. The upsert waits for a
--- concurrent transaction that took the same key, so that exactly one of them emits.
+-- Takes an idempotency key for a message: the id that holds it, the caller's own if it was free. A duplicate is found by
+-- looking, and writes nothing. The upsert waits for a concurrent transaction that took the same key, so that exactly one
+-- of them emits; its outcome is looked at in a statement of its own, which sees it.
 CREATE FUNCTION outbox_dedup_take(p_topic text, p_idempotency_key text, p_id uuid) RETURNS uuid
-LANGUAGE sql VOLATILE AS $$
-    INSERT INTO outbox_dedup AS d (id, until, topic, idempotency_key)
-    SELECT p_id, now() + value::bigint * interval '1 second', p_topic, p_idempotency_key
-    FROM outbox_setting WHERE name = 'dedup_window_seconds'
-    ON CONFLICT (topic, idempotency_key) DO UPDATE SET
-        id = CASE WHEN d.until <= now() THEN excluded.id ELSE d.id END,
-        until = CASE WHEN d.until <= now() THEN excluded.until ELSE d.until END
-    RETURNING d.id
+LANGUAGE plpgsql VOLATILE AS $$
+DECLARE
+    v_holder uuid;
+BEGIN
+    LOOP
+        SELECT d.id INTO v_holder FROM outbox_dedup AS d
+        WHERE d.topic = p_topic AND d.idempotency_key = p_idempotency_key AND d.until > now();
+        IF FOUND THEN
+            RETURN v_holder;
+        END IF;
+        INSERT INTO outbox_dedup AS d (id, until, topic, idempotency_key)
+        SELECT p_id, now() + coalesce(
+            (SELECT value::bigint FROM outbox_setting WHERE name = 'dedup_window_seconds'), 604800
+        ) * interval '1 second', p_topic, p_idempotency_key
+        ON CONFLICT (topic, idempotency_key) DO UPDATE SET
+            id = excluded.id, until = excluded.until, stored = false
+        WHERE d.until <= now();
+        IF FOUND THEN
+            RETURN p_id;
+        END IF;
+    END LOOP;
+END
 $$;
 
 -- Runs only for messages with an idempotency key or a schedule, as its WHEN says. It acts with its owner's rights, so a
@@ -238,16 +255,17 @@ DECLARE
     v_holder uuid;
 BEGIN
     IF NEW.idempotency_key IS NOT NULL THEN
-        SELECT id INTO v_holder FROM outbox_dedup
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND until > now();
-        IF v_holder IS DISTINCT FROM NEW.id THEN
-            v_holder := outbox_dedup_take(NEW.topic, NEW.idempotency_key, NEW.id);
-        END IF;
+        v_holder := outbox_dedup_take(NEW.topic, NEW.idempotency_key, NEW.id);
         IF v_holder <> NEW.id THEN
             RAISE unique_violation USING
                 MESSAGE = 'a message with this topic and idempotency key was already emitted',
                 DETAIL = 'The first one is ' || v_holder || '.',
                 HINT = 'Use outbox_emit() to get the first id instead of an error.';
+        END IF;
+        UPDATE outbox_dedup SET stored = true
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT stored;
+        IF NOT FOUND THEN
+            RETURN NULL;             -- the very same message was written before
         END IF;
     END IF;
     IF NEW.available_at > now() THEN
@@ -375,15 +393,14 @@ BEGIN
 END
 $$;
 
--- Whether a message of a key has to wait for others of it at this leg: for one before it, for one that backs off
--- (whichever came first: its sink may have seen later ones already), or for a dead letter that blocks.
--- Rows with no leg yet may go to any leg.
+-- Whether a message of a key has to wait for others of it at this leg: for one that failed, for one before it that is
+-- held, too, or for a dead letter that blocks. Rows with no leg yet may go to any leg.
 CREATE FUNCTION outbox_is_held(p_lane smallint, p_seq bigint, p_key text, p_leg text) RETURNS boolean
 LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT 1 FROM outbox_waiting
-        WHERE lane = p_lane AND key = p_key AND leg IN (p_leg, '') AND state IN ('retry', 'held', 'down')
-            AND (seq < p_seq OR (seq > p_seq AND due_at > now()))
+        WHERE lane = p_lane AND key = p_key AND leg IN (p_leg, '') AND seq <> p_seq
+            AND (state IN ('retry', 'down') OR (state = 'held' AND seq < p_seq))
     ) OR EXISTS (
         SELECT 1 FROM outbox_dead WHERE lane = p_lane AND key = p_key AND leg IN (p_leg, '') AND blocks
     )

@@ -175,10 +175,12 @@ INSERT INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)
 SELECT lane FROM numbers;
 
--- Idempotency keys within their window, whether or not the first message is still here.
+-- Idempotency keys within their window, whether or not the first message is still here. stored: its message was
+-- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
 CREATE TABLE outbox_dedup (
     id TEXT NOT NULL,
     until INTEGER NOT NULL,
+    stored INTEGER NOT NULL DEFAULT 0,
     topic TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     PRIMARY KEY (topic, idempotency_key)
@@ -221,12 +223,21 @@ BEGIN
     FROM outbox_dedup
     WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND id <> NEW.id
         AND until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
-    INSERT INTO outbox_dedup (id, until, topic, idempotency_key)
-    SELECT NEW.id, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + CAST(value AS INTEGER) * 1000000,
-        NEW.topic, NEW.idempotency_key
-    FROM outbox_setting WHERE name = 'dedup_window_seconds' AND NEW.idempotency_key IS NOT NULL
-    ON CONFLICT (topic, idempotency_key) DO UPDATE SET id = excluded.id, until = excluded.until
-    WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
+    -- The very same message was written before.
+    DELETE FROM outbox_message WHERE seq = NEW.seq AND EXISTS (
+        SELECT 1 FROM outbox_dedup
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND stored
+            AND until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER));
+    INSERT INTO outbox_dedup (id, until, stored, topic, idempotency_key)
+    SELECT NEW.id, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 1000000 * coalesce(
+        (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'dedup_window_seconds'), 604800),
+        1, NEW.topic, NEW.idempotency_key
+    WHERE NEW.idempotency_key IS NOT NULL
+    ON CONFLICT (topic, idempotency_key) DO UPDATE SET
+        id = excluded.id, stored = 1,
+        until = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
+            THEN excluded.until ELSE until END
+    WHERE NOT stored OR until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
     INSERT INTO outbox_waiting (
         lane, priority, max_attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, state,
         topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, payload)
@@ -234,7 +245,8 @@ BEGIN
         NEW.lane, NEW.priority, NEW.max_attempts, NEW.seq, NEW.available_at, NEW.created_at, NEW.id, NEW.schema_version,
         NEW.available_at, NEW.expires_at, 'scheduled', NEW.topic, NEW.key, NEW.content_type, NEW.headers,
         NEW.aggregate_type, NEW.aggregate_id, NEW.idempotency_key, NEW.payload
-    WHERE NEW.available_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
+    WHERE NEW.available_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
+        AND EXISTS (SELECT 1 FROM outbox_message WHERE seq = NEW.seq);
     -- By what was just inserted and not by the clock once more: the message must be in exactly one of both tables.
     DELETE FROM outbox_message WHERE seq = NEW.seq AND EXISTS (
         SELECT 1 FROM outbox_waiting WHERE lane = NEW.lane AND seq = NEW.seq AND leg = '' AND id = NEW.id);

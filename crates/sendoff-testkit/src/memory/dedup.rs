@@ -19,7 +19,9 @@ pub(super) struct Dedup {
 
 /// What came of asking for a key.
 pub(super) enum Take {
-    /// The id that holds it; the caller's own if it was free.
+    /// It was free, and is the caller's now.
+    Taken,
+    /// The id that holds it; the caller's own if the very same message was written before.
     Holder(Uuid),
     /// Another transaction has it and may still roll back.
     Wait,
@@ -35,7 +37,7 @@ impl Dedup {
             Some((holder, until)) if *until > now => Take::Holder(*holder),
             Some(_) | None => {
                 self.taken.insert(once.clone(), (id, tx));
-                Take::Holder(id)
+                Take::Taken
             }
         }
     }

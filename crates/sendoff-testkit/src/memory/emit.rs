@@ -114,10 +114,10 @@ impl MemoryTransaction {
         self.store.shared.ended.notify_waiters();
     }
 
-    /// The id that holds the idempotency key of a message: its own if the key was free.
-    async fn take_key(&self, content: &Content) -> Result<Uuid> {
+    /// The id that holds the idempotency key of a message; `None` when it may be written.
+    async fn take_key(&self, content: &Content) -> Result<Option<Uuid>> {
         let Some(key) = &content.idempotency_key else {
-            return Ok(content.id);
+            return Ok(None);
         };
         let once = (content.topic.clone(), key.clone());
         let taking = async {
@@ -127,7 +127,8 @@ impl MemoryTransaction {
                 let now = self.store.shared.clock.now();
                 let take = self.store.tables().dedup.take(&once, content.id, self.number, now);
                 match take {
-                    Take::Holder(holder) => return holder,
+                    Take::Taken => return None,
+                    Take::Holder(holder) => return Some(holder),
                     Take::Wait => ended.await,
                 }
             }
@@ -165,11 +166,11 @@ impl OutboxTx<MemoryAdapter> for &mut MemoryTransaction {
         self.store.faults().before(Verb::Emit).await?;
         let mut ids = Vec::new();
         for content in contents(statement.params(), self.began)? {
-            let (id, holder) = (content.id, self.take_key(&content).await?);
-            if holder == id {
+            let holder = self.take_key(&content).await?;
+            ids.push(holder.unwrap_or(content.id));
+            if holder.is_none() {
                 self.write(content);
             }
-            ids.push(holder);
         }
         Ok(if statement.returns_ids() { ids } else { Vec::new() })
     }

@@ -23,6 +23,7 @@
 
 mod dead;
 mod emit;
+mod emit_again;
 mod emit_content;
 mod emit_once;
 mod harness;

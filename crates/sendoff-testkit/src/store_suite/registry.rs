@@ -46,6 +46,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("emit", super::emit::CASES),
     ("emit_content", super::emit_content::CASES),
     ("emit_once", super::emit_once::CASES),
+    ("emit_again", super::emit_again::CASES),
     ("lease", super::lease::CASES),
     ("lease_crash", super::lease_crash::CASES),
     ("read", super::read::CASES),
