@@ -35,6 +35,7 @@ mod lanes;
 mod lease;
 mod listen;
 mod migrate;
+mod notify;
 mod operate;
 mod pipeline;
 mod pool;

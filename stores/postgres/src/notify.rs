@@ -1,0 +1,48 @@
+//! The sending half of the second rung: commits of this process wake relays in others.
+
+use std::time::Duration;
+
+use sendoff::Waker;
+use tokio_postgres::types::Type;
+
+use crate::PostgresStore;
+use crate::listen::channel;
+
+/// Signals within this time are one. It bounds what the database has to do, however many commits there are.
+const DEBOUNCE: Duration = Duration::from_millis(2);
+/// The pause after a signal could not be sent.
+const PAUSE: Duration = Duration::from_secs(1);
+
+impl PostgresStore {
+    /// Turns every ring of the bell into a `NOTIFY`, in a transaction of its own after the commit, for relays in other
+    /// processes. Runs until it is dropped; spawn it in a service that emits and has no relay of its own.
+    ///
+    /// ```no_run
+    /// # fn start(store: sendoff_store_postgres::PostgresStore, outbox: sendoff::Outbox) {
+    /// tokio::spawn(async move { store.notify_on_wake(outbox.waker()).await });
+    /// // and after each commit: outbox.wake();
+    /// # }
+    /// ```
+    ///
+    /// A signal that is lost costs latency, never a message: relays poll all the same.
+    pub async fn notify_on_wake(&self, waker: &Waker) {
+        let channel = channel(self.names());
+        loop {
+            waker.woken().await;
+            tokio::time::sleep(DEBOUNCE).await;
+            if let Err(error) = self.notify(&channel).await {
+                tracing::debug!(%error, "relays were not woken; they will find the messages when they poll");
+                tokio::time::sleep(PAUSE).await;
+            }
+        }
+    }
+
+    async fn notify(&self, channel: &str) -> sendoff::Result<()> {
+        let lent = self.0.emit_pool.lend().await?;
+        let what = "relays could not be woken";
+        lent.query(what, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
+            .await?;
+        lent.give_back();
+        Ok(())
+    }
+}

@@ -1,0 +1,19 @@
+//! What is PostgreSQL's own; what every store must do is in the conformance suite.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "in a test that is how it fails"
+)]
+
+mod basics;
+mod connection;
+mod lease;
+mod migrate;
+mod operate;
+mod pooler;
+mod reader;
+mod roles;
+mod scratch;
+mod settle;
+mod wake;
