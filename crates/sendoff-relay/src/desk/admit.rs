@@ -36,10 +36,7 @@ impl Desk {
             suspect.crashes >= self.crash_limit && suspect.seq == place.seq && suspect.leg == place.leg
         });
         match row {
-            Row::Message(delivery) | Row::Expired(delivery) if guilty => {
-                let error = "relays crashed while they worked on it alone";
-                self.admit_dead(delivery, epoch, DeadReason::Crashed, error.to_owned());
-            }
+            Row::Message(delivery) | Row::Expired(delivery) if guilty => self.admit_crashed(delivery, epoch),
             Row::Message(delivery) => self.admit_message(delivery, epoch, now),
             Row::Expired(delivery) => {
                 let error = "its expires_at passed before it could be delivered";
@@ -60,23 +57,7 @@ impl Desk {
     }
 
     fn admit_message(&mut self, delivery: Delivery, epoch: i64, now: Instant) {
-        let topic = self.plan.topic(&delivery.topic);
-        let mut legs: SmallVec<[Leg; 1]> = SmallVec::new();
-        let leg = |name: Arc<str>, sink| Leg {
-            name,
-            sink,
-            with_sink: false,
-            verdict: None,
-        };
-        match &delivery.place.leg {
-            Some(name) => legs.push(leg(name.clone(), self.plan.sink_named(name))),
-            None => legs.extend(
-                topic
-                    .sinks
-                    .iter()
-                    .map(|sink| leg(self.plan.sinks[*sink].name.clone(), Some(*sink))),
-            ),
-        }
+        let legs = self.legs_of(&delivery);
         if legs.is_empty() {
             let error = format!("no route matches the topic {:?}", delivery.topic);
             return self.admit_dead(delivery, epoch, DeadReason::Unroutable, error);
@@ -101,6 +82,21 @@ impl Desk {
         }
     }
 
+    fn legs_of(&mut self, delivery: &Delivery) -> SmallVec<[Leg; 1]> {
+        let leg = |name: Arc<str>, sink| Leg {
+            name,
+            sink,
+            with_sink: false,
+            verdict: None,
+        };
+        if let Some(name) = &delivery.place.leg {
+            return smallvec::smallvec![leg(name.clone(), self.plan.sink_named(name))];
+        }
+        let sinks = self.plan.topic(&delivery.topic).sinks;
+        let named = |sink: SinkIndex| leg(self.plan.sinks[sink].name.clone(), Some(sink));
+        sinks.into_iter().map(named).collect()
+    }
+
     fn insert(&mut self, delivery: Delivery, epoch: i64, legs: SmallVec<[Leg; 1]>) -> u64 {
         let id = self.next_item;
         self.next_item += 1;
@@ -120,6 +116,28 @@ impl Desk {
             },
         );
         id
+    }
+
+    /// A message that relays crashed on. It dies at each of its sinks, so that it holds up its key there as every other
+    /// dead letter does: one that an operator retries must not arrive behind its followers.
+    fn admit_crashed(&mut self, delivery: Delivery, epoch: i64) {
+        let error = "relays crashed while they worked on it alone";
+        let legs = self.legs_of(&delivery);
+        if legs.is_empty() {
+            return self.admit_dead(delivery, epoch, DeadReason::Crashed, error.to_owned());
+        }
+        let policy = self.plan.topic(&delivery.topic).policy;
+        let verdict = Verdict::Dead {
+            reason: DeadReason::Crashed,
+            error: error.to_owned(),
+            charged: false,
+            blocks: delivery.key.is_some() && policy.head == crate::HeadPolicy::Block,
+        };
+        let count = legs.len();
+        let id = self.insert(delivery, epoch, legs);
+        for leg in 0..count {
+            self.decide(Ticket { item: id, leg }, verdict.clone());
+        }
     }
 
     /// A message that no sink gets to see.

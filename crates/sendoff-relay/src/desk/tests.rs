@@ -311,7 +311,7 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
         }],
         Vec::new(),
     );
-    desk.take(vec![row(6, None), row(7, None)], Instant::now());
+    desk.take(vec![row(6, None), row(7, Some("k"))], Instant::now());
     assert!(
         desk.next_batch(0, Instant::now()).is_none(),
         "nothing goes before it is noted as suspect"
@@ -325,5 +325,12 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     desk.settled(&settlements, &SettleReport::default());
     assert_eq!(desk.next_careful().unwrap().1.seq, 7);
     desk.admit_careful(Instant::now());
-    assert_eq!(verdicts(&desk.take_settlements(9)), [(7, "dead")]);
+    let settlements = desk.take_settlements(9);
+    assert_eq!(verdicts(&settlements), [(7, "dead, blocks")]);
+    assert_eq!(&*settlements[0].legs[0].leg, "a", "it holds up its key at its sink");
+    desk.settled(&settlements, &SettleReport::default());
+    desk.take(vec![row(8, Some("k"))], Instant::now());
+    desk.next_careful();
+    desk.admit_careful(Instant::now());
+    assert_eq!(verdicts(&desk.take_settlements(9)), [(8, "hold")]);
 }
