@@ -1,4 +1,5 @@
 //! The program as people and scripts use it.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 #[path = "../sandbox/mod.rs"]
 mod sandbox;

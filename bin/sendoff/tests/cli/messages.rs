@@ -134,24 +134,20 @@ fn lists_are_filtered_and_paged(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     let order = sandbox.emit(&["order.placed", "--payload", "{\"n\":1}", "--key", "a"]);
     let invoice = sandbox.emit(&["invoice.due", "--payload", "{\"n\":2}", "--key", "b"]);
-    let ids = |args: &[&str]| -> Vec<String> {
+    let listed = |args: &[&str], wanted: &[&String]| {
         let list = sandbox.json(&[&["ls"], args].concat());
         let messages = list["messages"].as_array().unwrap().iter();
-        messages
-            .map(|message| message["id"].as_str().unwrap().to_owned())
-            .collect()
+        let ids: Vec<&str> = messages.map(|message| message["id"].as_str().unwrap()).collect();
+        assert_eq!(ids, wanted, "{args:?}");
     };
-    assert_eq!(ids(&[]), [order.clone(), invoice.clone()]);
-    assert_eq!(ids(&["--topic", "order.*"]), [order.clone()]);
-    assert_eq!(ids(&["--key", "b"]), [invoice.clone()]);
-    assert_eq!(ids(&["--status", "pending", "--limit", "1"]), [order.clone()]);
-    assert_eq!(ids(&["--filter", "payload=\"n\":2"]), [invoice.clone()]);
-    assert_eq!(ids(&["--filter", &format!("id={order}")]), [order]);
-    assert_eq!(
-        ids(&["--filter", "created_from=2000-01-01", "--offset", "1"]),
-        [invoice]
-    );
-    assert!(ids(&["--status", "dead"]).is_empty());
+    listed(&[], &[&order, &invoice]);
+    listed(&["--topic", "order.*"], &[&order]);
+    listed(&["--key", "b"], &[&invoice]);
+    listed(&["--status", "pending", "--limit", "1"], &[&order]);
+    listed(&["--filter", "payload=\"n\":2"], &[&invoice]);
+    listed(&["--filter", &format!("id={order}")], &[&order]);
+    listed(&["--filter", "created_from=2000-01-01", "--offset", "1"], &[&invoice]);
+    listed(&["--status", "dead"], &[]);
     let none = sandbox.ok(["ls", "--key", "nobody"]);
     assert!(
         none.out.starts_with("id\tstatus\t") && none.err.contains("no message fits"),

@@ -15,19 +15,19 @@ use tempfile::TempDir;
 const POSTGRES: &str = "SENDOFF_TEST_POSTGRES_URL";
 
 /// A variable of the test environment.
-pub fn test_variable(name: &str) -> String {
+pub(crate) fn test_variable(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run the tests with `cargo xtask test`"))
 }
 
 /// Where a test's outbox is.
 #[derive(Clone)]
-pub enum Place {
+pub(crate) enum Place {
     Sqlite(PathBuf),
     Postgres { url: String, schema: String },
 }
 
 impl Place {
-    pub fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite:{}", path.display()),
             Self::Postgres { url, .. } => url.clone(),
@@ -35,7 +35,7 @@ impl Place {
     }
 
     /// The section of the configuration.
-    pub fn toml(&self) -> String {
+    pub(crate) fn toml(&self) -> String {
         let schema = match self {
             Self::Sqlite(_) => String::new(),
             Self::Postgres { schema, .. } => format!("schema = {schema:?}\n"),
@@ -45,21 +45,21 @@ impl Place {
 }
 
 /// A folder, and a way to run the program in it.
-pub struct Sandbox {
+pub(crate) struct Sandbox {
     folder: TempDir,
-    pub place: Place,
+    pub(crate) place: Place,
 }
 
 impl Sandbox {
     /// With an outbox in a SQLite file that is not there yet.
-    pub fn sqlite() -> Self {
+    pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::Sqlite(folder.path().join("outbox.db"));
         Self::new(folder, place)
     }
 
     /// With an outbox in a PostgreSQL schema that is not there yet.
-    pub fn postgres() -> Self {
+    pub(crate) fn postgres() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let nanos = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
@@ -78,18 +78,18 @@ impl Sandbox {
     }
 
     /// Creates the outbox's tables.
-    pub fn migrated(self) -> Self {
+    pub(crate) fn migrated(self) -> Self {
         self.ok(["migrate"]);
         self
     }
 
     /// Writes `sendoff.toml`: the database, and `rest`.
-    pub fn configure(&self, rest: &str) {
+    pub(crate) fn configure(&self, rest: &str) {
         self.write("sendoff.toml", &format!("{}\n{rest}", self.place.toml()));
     }
 
     /// Writes `sendoff.toml` with a file sink that gets everything.
-    pub fn configure_file_sink(&self, rest: &str) -> PathBuf {
+    pub(crate) fn configure_file_sink(&self, rest: &str) -> PathBuf {
         let path = self.path("out.jsonl");
         self.configure(&format!(
             "{rest}\n[[sink]]\nname = \"out\"\ntype = \"file\"\npath = {path:?}\n[[route]]\nmatch = \"*\"\nto = [\"out\"]\n"
@@ -97,20 +97,20 @@ impl Sandbox {
         path
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) {
+    pub(crate) fn write(&self, name: &str, text: &str) {
         std::fs::write(self.path(name), text).unwrap();
     }
 
-    pub fn read(&self, name: &str) -> String {
+    pub(crate) fn read(&self, name: &str) -> String {
         std::fs::read_to_string(self.path(name)).unwrap_or_default()
     }
 
     /// The program, in the folder, without settings from the environment of the tests.
-    pub fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
+    pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sendoff"));
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("SENDOFF_") {
@@ -126,12 +126,12 @@ impl Sandbox {
     }
 
     /// Runs it to its end.
-    pub fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         Ran::of(self.command(args).output().unwrap())
     }
 
     /// Runs it with something on standard input.
-    pub fn run_with_input<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Ran {
+    pub(crate) fn run_with_input<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>, input: &[u8]) -> Ran {
         let mut command = self.command(args);
         command
             .stdin(Stdio::piped())
@@ -144,7 +144,7 @@ impl Sandbox {
 
     /// Runs it and expects success.
     #[track_caller]
-    pub fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
+    pub(crate) fn ok<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Ran {
         let ran = self.run(args);
         assert_eq!(ran.code, 0, "{ran:?}");
         ran
@@ -152,19 +152,19 @@ impl Sandbox {
 
     /// Runs it with `--json`, expects success, and reads what it printed.
     #[track_caller]
-    pub fn json(&self, args: &[&str]) -> Value {
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
         self.ok(args.iter().copied().chain(["--json"])).json()
     }
 
     /// Emits a message and returns its id.
     #[track_caller]
-    pub fn emit(&self, args: &[&str]) -> String {
+    pub(crate) fn emit(&self, args: &[&str]) -> String {
         let ran = self.ok(["emit"].into_iter().chain(args.iter().copied()));
         ran.out.trim().to_owned()
     }
 
     /// Runs SQL on the outbox's database, with the outbox's tables under their usual names.
-    pub fn sql(&self, sql: &str) {
+    pub(crate) fn sql(&self, sql: &str) {
         match &self.place {
             Place::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
             Place::Postgres { url, schema } => {
@@ -190,7 +190,7 @@ impl Drop for Sandbox {
 }
 
 /// Runs a future on a runtime of its own, also from within one.
-pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
+pub(crate) fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
             let runtime = tokio::runtime::Builder::new_current_thread()
@@ -204,7 +204,7 @@ pub fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
 }
 
 /// A connection that a task of its own keeps going.
-pub async fn connect(url: &str) -> tokio_postgres::Client {
+pub(crate) async fn connect(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client
@@ -212,10 +212,10 @@ pub async fn connect(url: &str) -> tokio_postgres::Client {
 
 /// What a run of the program came to.
 #[derive(Debug)]
-pub struct Ran {
-    pub code: i32,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 impl Ran {
@@ -229,7 +229,7 @@ impl Ran {
 
     /// The one document on standard output.
     #[track_caller]
-    pub fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         assert_eq!(self.out.lines().count(), 1, "{self:?}");
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
@@ -237,7 +237,7 @@ impl Ran {
     /// Expects an error with this exit code that says what, why and next, each on a line of its own and on standard
     /// error.
     #[track_caller]
-    pub fn fails(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
         let lines: Vec<&str> = self.err.lines().collect();
         for start in ["error: ", "next: "] {
@@ -255,7 +255,7 @@ impl Ran {
 
     /// The same for an error that also says why.
     #[track_caller]
-    pub fn fails_with_reason(&self, code: i32, words: &[&str]) {
+    pub(crate) fn fails_with_reason(&self, code: i32, words: &[&str]) {
         self.fails(code, words);
         assert!(self.err.lines().any(|line| line.starts_with("why: ")), "{self:?}");
     }
@@ -263,7 +263,7 @@ impl Ran {
 
 /// Waits until `condition` holds.
 #[track_caller]
-pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bool) {
     let start = Instant::now();
     while !condition() {
         assert!(start.elapsed() < limit, "waited {limit:?} in vain until {what}");
@@ -272,24 +272,24 @@ pub fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut() -> bo
 }
 
 /// A program that runs, and is killed when the test is over.
-pub struct Running(pub Child);
+pub(crate) struct Running(pub(crate) Child);
 
 impl Running {
-    pub fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self(command.spawn().unwrap())
     }
 
-    pub fn pid(&self) -> rustix::process::Pid {
+    pub(crate) fn pid(&self) -> rustix::process::Pid {
         rustix::process::Pid::from_child(&self.0)
     }
 
-    pub fn signal(&self, signal: rustix::process::Signal) {
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(self.pid(), signal).unwrap();
     }
 
     /// Waits for its end.
     #[track_caller]
-    pub fn end(&mut self, limit: Duration) -> std::process::ExitStatus {
+    pub(crate) fn end(&mut self, limit: Duration) -> std::process::ExitStatus {
         let start = Instant::now();
         loop {
             if let Some(status) = self.0.try_wait().unwrap() {
@@ -309,7 +309,7 @@ impl Drop for Running {
 }
 
 /// The JSON lines of a file; a last line that is being written is left out.
-pub fn lines(path: &Path) -> Vec<Value> {
+pub(crate) fn lines(path: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(path).unwrap_or_default();
     let whole = text.rfind('\n').map_or("", |end| &text[..end]);
     whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -34,10 +34,10 @@ pub(super) fn handlers(record: &Record) -> Result<Handlers> {
 async fn pack(order: Order, context: Context, warehouse: Record) -> Result<(), HandlerError> {
     warehouse.seen(context.id());
     tokio::time::sleep(Duration::from_millis(1)).await;
-    if order.order % 23 == 0 && context.attempts() == 0 {
+    if order.order.is_multiple_of(23) && context.attempts() == 0 {
         return Err(HandlerError::transient("all packers are at lunch"));
     }
-    if order.order % 241 == 0 {
+    if order.order.is_multiple_of(241) {
         return Err(HandlerError::permanent("the ware is not made any more"));
     }
     let words = format!("order {}: {} packed for {}", order.order, order.ware, order.customer);
@@ -48,13 +48,13 @@ async fn pack(order: Order, context: Context, warehouse: Record) -> Result<(), H
 async fn send_mail(order: Order, context: Context, mail: Record) -> Result<(), HandlerError> {
     mail.seen(context.id());
     tokio::time::sleep(Duration::from_millis(3)).await;
-    if order.order % 9 == 0 && context.attempts() < 2 {
+    if order.order.is_multiple_of(9) && context.attempts() < 2 {
         return Err(HandlerError::transient("the mail server is busy"));
     }
-    if order.order % 82 == 0 {
+    if order.order.is_multiple_of(82) {
         return Err(HandlerError::permanent("the address does not exist"));
     }
-    if order.order % 150 == 0 {
+    if order.order.is_multiple_of(150) {
         return Err(HandlerError::transient("the mailbox is full"));
     }
     mail.arrived(

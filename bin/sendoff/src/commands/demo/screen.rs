@@ -77,6 +77,9 @@ impl Screen {
     }
 }
 
+/// How a part of a line is painted.
+type Tone = fn(Paint, &str) -> String;
+
 /// A line with and without its colours.
 struct Line {
     plain: String,
@@ -84,7 +87,7 @@ struct Line {
 }
 
 impl Line {
-    fn new(parts: &[(&str, fn(Paint, &str) -> String)], paint: Paint) -> Self {
+    fn new(parts: &[(&str, Tone)], paint: Paint) -> Self {
         Self {
             plain: parts.iter().map(|(text, _)| *text).collect(),
             painted: parts.iter().map(|(text, tone)| tone(paint, text)).collect(),
@@ -149,7 +152,7 @@ fn view(moment: &Moment<'_>, paint: Paint) -> Vec<Line> {
 }
 
 fn recently(recent: &Recent, paint: Paint) -> Line {
-    let (mark, tone): (&str, fn(Paint, &str) -> String) = match recent.happened {
+    let (mark, tone): (&str, Tone) = match recent.happened {
         Happened::Committed => ("   + ", Paint::bold),
         Happened::RolledBack => ("   - ", Paint::dim),
         Happened::Delivered => ("   ✓ ", Paint::good),

@@ -81,7 +81,7 @@ impl Shop {
         let payload = json!({"order": number, "customer": customer, "ware": ware, "cents": cents});
 
         let mut messages = vec![Message::json("order.placed", &payload)?.key(&customer)];
-        if number % 2 == 0 {
+        if number.is_multiple_of(2) {
             messages.push(Message::json("mail.confirmation", &payload)?);
         }
         let ids: Vec<(Uuid, Option<String>)> = messages

@@ -1,0 +1,256 @@
+//! Three relays that are killed again and again lose nothing, invent nothing, and keep the order of every key.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+
+mod sandbox;
+
+use std::collections::HashMap;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use sandbox::{Place, Running, Sandbox, connect, lines, wait_until};
+use sendoff::emit::Names;
+use sendoff::{Message, Outbox};
+use sendoff_testkit::Recorder;
+use sendoff_testkit::history::Sent;
+use sendoff_tokio_postgres as _;
+use serde_json::{Value, json};
+use tokio_postgres::Client;
+
+const KILLS: usize = 200;
+const RELAYS: usize = 3;
+const PRODUCERS: usize = 4;
+const KEYS: usize = 200;
+/// How many messages a relay may have in hand, and so how many one kill may send again.
+const WINDOW: usize = 16;
+
+#[test]
+fn killed_relays_lose_nothing_and_keep_the_order() {
+    let sandbox = Sandbox::postgres().migrated();
+    let out = sandbox.path("out.jsonl");
+    sandbox.configure(&format!(
+        "[relay]\nlease = \"2s\"\nheartbeat = \"300ms\"\nbatch = {batch}\nwindow = {WINDOW}\nidle_time = \"20ms\"\n\
+         [[sink]]\nname = \"out\"\ntype = \"file\"\npath = {out:?}\nfsync = false\nbatch = {batch}\n\
+         [[route]]\nmatch = \"*\"\nto = [\"out\"]\n",
+        batch = WINDOW / 2,
+    ));
+
+    let load = Load::start(&sandbox.place);
+    let mut relays: Vec<Running> = (0..RELAYS).map(|_| relay(&sandbox)).collect();
+    let seed = fastrand::u64(..);
+    println!("seed {seed}");
+    let mut rng = fastrand::Rng::with_seed(seed);
+    for _ in 0..KILLS {
+        std::thread::sleep(Duration::from_millis(rng.u64(100..300)));
+        let victim = rng.usize(..RELAYS);
+        relays[victim].signal(Signal::KILL);
+        relays[victim].end(Duration::from_secs(10));
+        relays[victim] = relay(&sandbox);
+    }
+    let recorder = load.stop();
+
+    // A message on which relays were killed several times is taken for one that kills them, and set aside with what is
+    // behind it: it comes back when an operator says so.
+    let begin = Instant::now();
+    let mut retried = 0;
+    wait_until("everything is delivered", Duration::from_secs(90), || {
+        let answer = sandbox.json(&["dead", "retry", "--all"]);
+        retried += answer["retried"].as_u64().unwrap();
+        left(&sandbox.place) == 0
+    });
+    let drained = begin.elapsed();
+    for relay in &relays {
+        relay.signal(Signal::TERM);
+    }
+    for relay in &mut relays {
+        assert_eq!(
+            relay.end(Duration::from_secs(30)).code(),
+            Some(0),
+            "{}",
+            sandbox.read("relay.log")
+        );
+    }
+
+    let arrivals = lines(&out);
+    for sent in sent(&arrivals) {
+        recorder.arrived(sent);
+    }
+    let history = recorder.history();
+    let findings = history.check();
+    println!(
+        "{KILLS} kills, {} transactions, {} arrivals, drained in {drained:?}, {retried} set aside and retried; {findings}",
+        history.transactions.len(),
+        arrivals.len()
+    );
+    assert!(findings.is_sound(), "{findings}");
+    assert!(history.arrivals.len() > 1000, "too little happened to prove anything");
+    assert!(findings.duplicates.len() <= KILLS * WINDOW, "{findings}");
+    every_copy_has_the_same_id(&arrivals);
+}
+
+fn relay(sandbox: &Sandbox) -> Running {
+    let log = std::fs::OpenOptions::new()
+        .create(true)
+        .append(true)
+        .open(sandbox.path("relay.log"))
+        .unwrap();
+    Running::start(
+        sandbox
+            .command(["relay", "--log-level", "warn"])
+            .stdout(Stdio::null())
+            .stderr(log),
+    )
+}
+
+/// How many messages have not been delivered.
+fn left(place: &Place) -> i64 {
+    let Place::Postgres { url, schema } = place else {
+        panic!("this test is about PostgreSQL");
+    };
+    let sql = format!("SELECT count(*) FROM {schema}.outbox_all");
+    sandbox::block_on(async move { connect(url).await.query_one(&sql, &[]).await.unwrap().get(0) })
+}
+
+fn sent(arrivals: &[Value]) -> Vec<Sent> {
+    let of = |line: &Value| Sent::new(line["key"].as_str().unwrap(), line["payload"]["n"].as_u64().unwrap());
+    arrivals.iter().map(of).collect()
+}
+
+fn every_copy_has_the_same_id(arrivals: &[Value]) {
+    let mut ids: HashMap<Sent, &str> = HashMap::new();
+    for (sent, line) in sent(arrivals).into_iter().zip(arrivals) {
+        let id = line["id"].as_str().unwrap();
+        assert_eq!(*ids.entry(sent).or_insert(id), id);
+    }
+}
+
+/// Producers, each with a connection of its own that is broken now and then.
+struct Load {
+    stop: Arc<AtomicBool>,
+    threads: Vec<std::thread::JoinHandle<()>>,
+    recorder: Recorder,
+}
+
+impl Load {
+    fn start(place: &Place) -> Self {
+        let Place::Postgres { url, schema } = place else {
+            panic!("this test is about PostgreSQL");
+        };
+        let (stop, recorder) = (Arc::new(AtomicBool::new(false)), Recorder::new());
+        let numbers: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
+        let outbox = Outbox::builder()
+            .names(Names::new(Some(schema), "outbox_").unwrap())
+            .build();
+        let mut threads: Vec<_> = (0..PRODUCERS)
+            .map(|_| {
+                let producer = Producer {
+                    url: url.clone(),
+                    outbox: outbox.clone(),
+                    recorder: recorder.clone(),
+                    numbers: numbers.clone(),
+                    application: schema.clone(),
+                };
+                let stop = stop.clone();
+                std::thread::spawn(move || on_a_runtime(producer.produce(&stop)))
+            })
+            .collect();
+        let (breaker, url, application) = (stop.clone(), url.clone(), schema.clone());
+        threads.push(std::thread::spawn(move || {
+            on_a_runtime(break_connections(&url, &application, &breaker));
+        }));
+        Self {
+            stop,
+            threads,
+            recorder,
+        }
+    }
+
+    fn stop(self) -> Recorder {
+        self.stop.store(true, Ordering::Relaxed);
+        for thread in self.threads {
+            thread.join().unwrap();
+        }
+        self.recorder
+    }
+}
+
+fn on_a_runtime(future: impl Future<Output = ()>) {
+    tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap()
+        .block_on(future);
+}
+
+/// Ends a producer's connection about once a second, so that some commits are never answered.
+async fn break_connections(url: &str, application: &str, stop: &AtomicBool) {
+    let client = connect(url).await;
+    while !stop.load(Ordering::Relaxed) {
+        tokio::time::sleep(Duration::from_millis(fastrand::u64(500..1500))).await;
+        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 \
+                   ORDER BY random() LIMIT 1";
+        client.execute(sql, &[&application]).await.unwrap();
+    }
+}
+
+struct Producer {
+    url: String,
+    outbox: Outbox,
+    recorder: Recorder,
+    /// The next number of each key.
+    numbers: Arc<Vec<AtomicU64>>,
+    /// What its connections are called.
+    application: String,
+}
+
+impl Producer {
+    async fn produce(self, stop: &AtomicBool) {
+        let mut client = None;
+        while !stop.load(Ordering::Relaxed) {
+            let connected = match client.take().filter(|client: &Client| !client.is_closed()) {
+                Some(client) => client,
+                None => self.connect().await,
+            };
+            // A transaction that failed leaves its connection behind.
+            client = self.transaction(connected).await.ok();
+            tokio::time::sleep(Duration::from_millis(fastrand::u64(10..40))).await;
+        }
+    }
+
+    async fn connect(&self) -> Client {
+        let client = connect(&self.url).await;
+        let name = format!("SET application_name = '{}'", self.application);
+        // It may be broken already.
+        let _ = client.batch_execute(&name).await;
+        client
+    }
+
+    /// One transaction with one to three messages. Some take their time before the commit, so that later ones overtake
+    /// them; one in ten is rolled back.
+    async fn transaction(&self, mut client: Client) -> Result<Client, Box<dyn std::error::Error>> {
+        let mut record = self.recorder.begin();
+        let tx = client.transaction().await?;
+        for _ in 0..fastrand::usize(1..=3) {
+            let key = fastrand::usize(..KEYS);
+            let n = self.numbers[key].fetch_add(1, Ordering::Relaxed);
+            let name = format!("key-{key}");
+            record.emit(Sent::new(&name, n));
+            let message = Message::json("load.message", &json!({"n": n}))?.key(name);
+            self.outbox.emit(&tx, message).await?;
+        }
+        if fastrand::u8(..20) == 0 {
+            tokio::time::sleep(Duration::from_millis(fastrand::u64(..100))).await;
+        }
+        if fastrand::u8(..10) == 0 {
+            tx.rollback().await?;
+            record.rolled_back();
+        } else {
+            record.committing();
+            tx.commit().await?;
+            record.committed();
+        }
+        Ok(client)
+    }
+}
