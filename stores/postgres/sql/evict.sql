@@ -13,3 +13,4 @@ UPDATE outbox_lane AS l
 SET owner = NULL, epoch = epoch + 1, crashes = crashes + 1,
     suspect_crashes = suspect_crashes + (suspect_seq IS NOT NULL)::integer
 FROM orphaned WHERE l.lane = orphaned.lane AND l.owner = orphaned.owner
+RETURNING l.lane

@@ -15,3 +15,4 @@ WITH orphan AS (
 )
 UPDATE outbox_waiting AS w SET due_at = now() FROM orphan
 WHERE w.lane = orphan.lane AND w.seq = orphan.seq AND w.leg = orphan.leg AND orphan.place <= 64
+RETURNING w.seq

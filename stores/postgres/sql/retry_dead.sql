@@ -20,12 +20,16 @@ WITH chosen AS (
     WHERE d.lane = c.lane AND d.seq = c.seq AND d.leg = c.leg AND NOT EXISTS (
         SELECT 1 FROM outbox_waiting AS w WHERE w.lane = d.lane AND w.seq = d.seq AND w.leg = d.leg)
     RETURNING d.*
+), moved AS (
+    INSERT INTO outbox_waiting (
+        lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at,
+        leg, state, topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error,
+        history, payload)
+    SELECT
+        lane, priority, max_attempts, 0, seq, now(), created_at, id, schema_version, available_at, expires_at, leg,
+        'retry', topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error, history,
+        payload
+    FROM gone
+    RETURNING 1
 )
-INSERT INTO outbox_waiting (
-    lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, leg,
-    state, topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error, history,
-    payload)
-SELECT
-    lane, priority, max_attempts, 0, seq, now(), created_at, id, schema_version, available_at, expires_at, leg, 'retry',
-    topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error, history, payload
-FROM gone
+SELECT count(*) FROM moved

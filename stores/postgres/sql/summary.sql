@@ -4,4 +4,4 @@ SELECT
     (SELECT count(*) FROM outbox_waiting WHERE attempts > 0),
     (SELECT count(*) FROM outbox_dead),
     (SELECT count(*) FROM outbox_delivered),
-    (SELECT (extract(epoch FROM greatest(now() - min(created_at), interval '0')) * 1000000)::bigint FROM outbox_message)
+    (SELECT (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint FROM outbox_message)

@@ -12,9 +12,6 @@ use tokio_postgres::{Client, Connection, NoTls, Socket};
 use crate::config::Config;
 use crate::error::{from_driver, timed_out};
 
-/// How long a connection that is given up may take to say good-bye.
-const FAREWELL: Duration = Duration::from_secs(2);
-
 /// How to connect. The only place that knows about transport: TLS belongs here.
 #[derive(Debug, Clone)]
 pub(crate) struct Connector {
@@ -73,8 +70,8 @@ impl Connector {
     }
 }
 
-/// A connection. Dropped while an answer is missing, it cancels the statement on the server and hangs up: nothing that
-/// nobody waits for any more goes on holding locks. Dropped otherwise it says good-bye, and the server rolls back.
+/// A connection. Dropped while an answer is missing, it hangs up at once: nobody waits for the answer any more, and the
+/// server may never give it. Dropped otherwise it says good-bye. Either way the server rolls back what was open.
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,
@@ -99,19 +96,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        if !self.busy.load(Ordering::Relaxed) || self.client.is_closed() {
-            return;
-        }
-        let Ok(runtime) = tokio::runtime::Handle::try_current() else {
+        if self.busy.load(Ordering::Relaxed) {
             self.driver.abort();
-            return;
-        };
-        let (token, driver) = (self.client.cancel_token(), self.driver.abort_handle());
-        runtime.spawn(async move {
-            // Whatever comes of it: the connection is closed either way.
-            let _ = timeout(FAREWELL, token.cancel_query(NoTls)).await;
-            tokio::time::sleep(FAREWELL).await;
-            driver.abort();
-        });
+        }
     }
 }

@@ -9,7 +9,8 @@ use sendoff::{BoxError, Emitted, Message, Result, Uuid};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::listen::channel;
-use crate::pool::{Lent, Param};
+use crate::pipeline::Param;
+use crate::pool::Lent;
 use crate::store::Inner;
 
 const WHAT: &str = "the message could not be emitted";
@@ -17,7 +18,7 @@ const WHAT: &str = "the message could not be emitted";
 impl Inner {
     pub(crate) async fn begin(store: &Arc<Self>) -> Result<Box<dyn EmitTransaction>> {
         let lent = store.emit_pool.lend().await?;
-        lent.batch(WHAT, "BEGIN").await?;
+        lent.begin(WHAT, &[]).await?;
         Ok(Box::new(OpenTransaction {
             store: Arc::clone(store),
             lent,
@@ -41,14 +42,12 @@ impl EmitTransaction for OpenTransaction {
     }
 
     async fn commit(self: Box<Self>) -> Result<()> {
-        self.lent
-            .batch("the transaction could not be committed", "COMMIT")
-            .await?;
+        self.lent.commit("the transaction could not be committed", &[]).await?;
         // After the commit, in a transaction of its own: inside, it would make all commits queue up.
         let channel = channel(&self.store.config.names);
         if let Err(error) = self
             .lent
-            .query(WHAT, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
+            .run(WHAT, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
             .await
         {
             tracing::debug!(%error, "relays were not woken; they will find the messages when they poll");
@@ -60,7 +59,7 @@ impl EmitTransaction for OpenTransaction {
 
     async fn rollback(self: Box<Self>) -> Result<()> {
         self.lent
-            .batch("the transaction could not be rolled back", "ROLLBACK")
+            .script("the transaction could not be rolled back", "ROLLBACK")
             .await?;
         self.lent.give_back();
         Ok(())
@@ -79,13 +78,11 @@ impl OutboxTx<Own> for OwnTransaction<'_> {
 
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
         let params: Vec<Param<'_>> = statement.params().iter().map(param).collect();
-        if statement.returns_ids() {
-            let rows = self.0.query(WHAT, statement.sql(), &params).await?;
-            rows.iter().map(|row| row.try_get(0).map_err(Into::into)).collect()
-        } else {
-            self.0.execute(WHAT, statement.sql(), &params).await?;
-            Ok(Vec::new())
+        let rows = self.0.go_on(WHAT, statement.sql(), &params).await?;
+        if !statement.returns_ids() {
+            return Ok(Vec::new());
         }
+        rows.iter().map(|row| row.try_get(0).map_err(Into::into)).collect()
     }
 }
 

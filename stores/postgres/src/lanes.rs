@@ -4,9 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
 
-/// The least that is read of a lane at a time.
-const SMALLEST: usize = 16;
-
 /// Everything that is visible has been read.
 const ALL: i64 = i64::MAX;
 
@@ -39,7 +36,7 @@ impl Lanes {
         for grant in grants {
             let fresh = State {
                 cursor: 0,
-                size: SMALLEST,
+                size: 1,
                 asked: 0,
                 in_hand: BTreeSet::new(),
             };
@@ -129,7 +126,7 @@ impl Lanes {
                 }
             }
         }
-        let share = (limit / full.len().max(1)).max(SMALLEST);
+        let share = (limit / full.len().max(1)).max(1);
         for lane in &full {
             if let Some(state) = self.0.get_mut(lane) {
                 state.size = (state.size.max(base) * 2).min(share);
@@ -141,7 +138,7 @@ impl Lanes {
 
 /// Every lane's share.
 fn base(limit: usize, lanes: usize) -> usize {
-    (limit / lanes.max(1)).max(SMALLEST)
+    limit.div_ceil(lanes.max(1))
 }
 
 /// Urgent lanes come first, idle ones last: see `outbox_lane_of`.

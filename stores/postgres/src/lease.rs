@@ -8,15 +8,15 @@ use tokio_postgres::types::Type;
 
 use crate::decode::{column, micros, number, smallints};
 use crate::error::from_driver;
-use crate::pipeline::{Answer, in_order};
-use crate::pool::Param;
+use crate::pipeline::{Param, Statement};
 use crate::store::Inner;
 
 impl Inner {
     pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
         let lease = micros(lease);
         let params: [Param<'_>; 3] = [(&owner.0, Type::UUID), (&name, Type::TEXT), (&lease, Type::INT8)];
-        self.lease("the relay could not be registered", &self.texts.enlist, &params)
+        self.lease_pool
+            .run("the relay could not be registered", &self.texts.enlist, &params)
             .await?;
         Ok(())
     }
@@ -25,12 +25,18 @@ impl Inner {
         let what = "the lease could not be renewed";
         let lease = micros(lease);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lease, Type::INT8)];
-        let lent = self.lease_pool.lend().await?;
-        let answers: Vec<Answer<'_>> = vec![
-            Box::pin(lent.client().query_typed(&self.texts.heartbeat, &params)),
-            Box::pin(lent.client().query_typed(&self.texts.relays, &[])),
+        let statements = [
+            Statement {
+                sql: &self.texts.heartbeat,
+                params: params.to_vec(),
+            },
+            Statement {
+                sql: &self.texts.relays,
+                params: Vec::new(),
+            },
         ];
-        let mut found = lent.within(what, in_order(answers)).await?;
+        let lent = self.lease_pool.lend().await?;
+        let mut found = lent.run_all(what, &statements).await?;
         let (relays, renewed) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
         let relays = relays.iter().map(|row| row.try_get::<_, Uuid>(0).map(OwnerId));
         let relays = relays
@@ -47,9 +53,7 @@ impl Inner {
         let what = "lanes could not be leased";
         let limit = number(limit);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&limit, Type::INT8)];
-        let lent = self.lease_pool.lend().await?;
-        let rows = lent.query(what, &self.texts.acquire, &params).await?;
-        lent.give_back();
+        let rows = self.lease_pool.run(what, &self.texts.acquire, &params).await?;
         let mut grants = Vec::with_capacity(rows.len());
         for row in &rows {
             if !column::<bool>(what, row, 0)? {
@@ -82,27 +86,31 @@ impl Inner {
     pub(crate) async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let lanes = smallints(lanes);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
-        self.lease("lanes could not be given back", &self.texts.release, &params)
+        self.lease_pool
+            .run("lanes could not be given back", &self.texts.release, &params)
             .await?;
         Ok(())
     }
 
     pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
         let params: [Param<'_>; 1] = [(&owner.0, Type::UUID)];
-        self.lease("the relay could not be struck off", &self.texts.retire, &params)
+        self.lease_pool
+            .run("the relay could not be struck off", &self.texts.retire, &params)
             .await?;
         Ok(())
     }
 
     pub(crate) async fn evict(&self) -> Result<u64> {
-        self.lease("relays that are gone could not be struck off", &self.texts.evict, &[])
-            .await
+        let what = "relays that are gone could not be struck off";
+        let freed = self.lease_pool.run(what, &self.texts.evict, &[]).await?;
+        Ok(freed.len() as u64)
     }
 
     pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let lanes = smallints(lanes);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
-        self.lease("lanes could not be absolved", &self.texts.absolve, &params)
+        self.lease_pool
+            .run("lanes could not be absolved", &self.texts.absolve, &params)
             .await?;
         Ok(())
     }
@@ -118,23 +126,18 @@ impl Inner {
             (&seq, Type::INT8),
             (&leg, Type::TEXT),
         ];
+        let durable = Statement {
+            sql: "SET LOCAL synchronous_commit = on",
+            params: Vec::new(),
+        };
+        let suspect = Statement {
+            sql: &self.texts.suspect,
+            params: params.to_vec(),
+        };
         let lent = self.lease_pool.lend().await?;
-        let client = lent.client();
-        let command = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
-        let answers: Vec<Answer<'_>> = vec![
-            Box::pin(command("BEGIN; SET LOCAL synchronous_commit = on")),
-            Box::pin(client.query_typed(&self.texts.suspect, &params)),
-            Box::pin(command("COMMIT")),
-        ];
-        lent.within("the suspect could not be noted", in_order(answers)).await?;
+        lent.run_all("the suspect could not be noted", &[durable, suspect])
+            .await?;
         lent.give_back();
         Ok(())
-    }
-
-    async fn lease(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<u64> {
-        let lent = self.lease_pool.lend().await?;
-        let changed = lent.execute(what, sql, params).await?;
-        lent.give_back();
-        Ok(changed)
     }
 }

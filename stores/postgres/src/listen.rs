@@ -14,6 +14,7 @@ use tokio_postgres::types::Type;
 use tokio_postgres::{AsyncMessage, Client};
 
 use crate::error::{from_driver, timed_out};
+use crate::pipeline::Param;
 use crate::store::Inner;
 
 /// How long our own test signal may take to come back.
@@ -79,7 +80,7 @@ impl Listener {
         let client = &self.client;
         let send = async {
             client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
-            let params: [crate::pool::Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
+            let params: [Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
             client.query_typed("SELECT pg_notify($1, $2)", &params).await
         };
         match timeout(limit, send).await {

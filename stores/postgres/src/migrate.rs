@@ -5,7 +5,8 @@ use sendoff::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
 use crate::decode::column;
-use crate::pool::{Lent, Param};
+use crate::pipeline::Param;
+use crate::pool::Lent;
 use crate::store::Inner;
 
 const WHAT: &str = "the schema could not be migrated";
@@ -36,6 +37,7 @@ impl Inner {
 
     pub(crate) async fn migration_state(&self) -> Result<MigrationState> {
         let lent = self.operate_pool.lend().await?;
+        lent.begin(WHAT, &[]).await?;
         let mut applied = 0;
         if self.exists(&lent, "outbox_migration").await? {
             applied = self.ledger(&lent).await?.last().map_or(0, |(version, _)| *version);
@@ -45,6 +47,7 @@ impl Inner {
                 applied = step.version;
             }
         }
+        lent.commit(WHAT, &[]).await?;
         lent.give_back();
         Ok(MigrationState {
             applied,
@@ -56,13 +59,13 @@ impl Inner {
     /// migrate at the same time wait for each other; it goes with the transaction, so a pooler does no harm.
     pub(crate) async fn migrate(&self) -> Result<Vec<Migration>> {
         let lent = self.operate_pool.lend().await?;
-        lent.batch(WHAT, "BEGIN").await?;
+        lent.begin(WHAT, &[]).await?;
         let lock = format!("sendoff migrate {}", self.config.names);
         let params: [Param<'_>; 1] = [(&lock, Type::TEXT)];
-        lent.query(WHAT, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &params)
+        lent.go_on(WHAT, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &params)
             .await?;
         self.create_schema(&lent).await?;
-        lent.batch(WHAT, &self.texts.ledger_create).await?;
+        lent.script(WHAT, &self.texts.ledger_create).await?;
         let ledger = self.ledger(&lent).await?;
         check_ledger(&ledger)?;
         let mut applied = Vec::new();
@@ -72,12 +75,12 @@ impl Inner {
         {
             if !self.exists(&lent, step.creates).await? {
                 let migration = self.rendered(step);
-                lent.batch(WHAT, &migration.sql).await?;
+                lent.script(WHAT, &migration.sql).await?;
                 applied.push(migration);
             }
             self.write_ledger(&lent, step).await?;
         }
-        lent.batch(WHAT, "COMMIT").await?;
+        lent.commit(WHAT, &[]).await?;
         lent.give_back();
         Ok(applied)
     }
@@ -88,9 +91,9 @@ impl Inner {
             return Ok(());
         };
         let params: [Param<'_>; 1] = [(&schema, Type::TEXT)];
-        let rows = lent.query(WHAT, "SELECT to_regnamespace($1) IS NULL", &params).await?;
+        let rows = lent.go_on(WHAT, "SELECT to_regnamespace($1) IS NULL", &params).await?;
         if rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
-            lent.batch(WHAT, &format!("CREATE SCHEMA {schema}")).await?;
+            lent.script(WHAT, &format!("CREATE SCHEMA {schema}")).await?;
         }
         Ok(())
     }
@@ -106,12 +109,12 @@ impl Inner {
     async fn exists(&self, lent: &Lent, table: &str) -> Result<bool> {
         let table = self.config.names.render(table);
         let params: [Param<'_>; 1] = [(&table, Type::TEXT)];
-        let rows = lent.query(WHAT, "SELECT to_regclass($1) IS NOT NULL", &params).await?;
+        let rows = lent.go_on(WHAT, "SELECT to_regclass($1) IS NOT NULL", &params).await?;
         rows.first().map_or(Ok(false), |row| column(WHAT, row, 0))
     }
 
     async fn ledger(&self, lent: &Lent) -> Result<Vec<(u32, String)>> {
-        let rows = lent.query(WHAT, &self.texts.ledger_read, &[]).await?;
+        let rows = lent.go_on(WHAT, &self.texts.ledger_read, &[]).await?;
         rows.iter()
             .map(|row| Ok((column::<i32>(WHAT, row, 0)?.unsigned_abs(), column(WHAT, row, 1)?)))
             .collect()
@@ -125,7 +128,7 @@ impl Inner {
             (&step.name, Type::TEXT),
             (&checksum, Type::TEXT),
         ];
-        lent.execute(WHAT, &self.texts.ledger_write, &params).await?;
+        lent.go_on(WHAT, &self.texts.ledger_write, &params).await?;
         Ok(())
     }
 }

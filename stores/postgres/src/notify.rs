@@ -7,6 +7,7 @@ use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
 use crate::listen::channel;
+use crate::pipeline::Param;
 
 /// Signals within this time are one. It bounds what the database has to do, however many commits there are.
 const DEBOUNCE: Duration = Duration::from_millis(2);
@@ -38,11 +39,9 @@ impl PostgresStore {
     }
 
     async fn notify(&self, channel: &str) -> sendoff::Result<()> {
-        let lent = self.0.emit_pool.lend().await?;
         let what = "relays could not be woken";
-        lent.query(what, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
-            .await?;
-        lent.give_back();
+        let params: [Param<'_>; 1] = [(&channel, Type::TEXT)];
+        self.0.emit_pool.run(what, "SELECT pg_notify($1, '')", &params).await?;
         Ok(())
     }
 }

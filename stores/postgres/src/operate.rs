@@ -9,7 +9,7 @@ use tokio_postgres::types::Type;
 
 use crate::decode::{column, count, number, smallints};
 use crate::error::odd_answer;
-use crate::pool::Param;
+use crate::pipeline::{Param, Statement};
 use crate::settle::blocked_key;
 use crate::store::Inner;
 
@@ -18,7 +18,8 @@ impl Inner {
         let what = "blocked keys could not be read";
         let lanes = smallints(lanes);
         let rows = self
-            .look(what, &self.texts.blocked_keys, &[(&lanes, Type::INT2_ARRAY)])
+            .operate_pool
+            .run(what, &self.texts.blocked_keys, &[(&lanes, Type::INT2_ARRAY)])
             .await?;
         rows.iter().map(|row| blocked_key(what, row)).collect()
     }
@@ -26,16 +27,17 @@ impl Inner {
     pub(crate) async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64> {
         let lanes = smallints(lanes);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
-        let lent = self.operate_pool.lend().await?;
         let what = "held messages could not be let go";
-        let released = lent.execute(what, &self.texts.release_orphans, &params).await?;
-        lent.give_back();
-        Ok(released)
+        let released = self
+            .operate_pool
+            .run(what, &self.texts.release_orphans, &params)
+            .await?;
+        Ok(released.len() as u64)
     }
 
     pub(crate) async fn backlog(&self) -> Result<Backlog> {
         let what = "the backlog could not be counted";
-        let rows = self.look(what, &self.texts.backlog, &[]).await?;
+        let rows = self.operate_pool.run(what, &self.texts.backlog, &[]).await?;
         let row = only(what, &rows)?;
         let number = |at| column::<i64>(what, row, at).map(count);
         Ok(Backlog {
@@ -48,7 +50,7 @@ impl Inner {
 
     pub(crate) async fn paused(&self) -> Result<Vec<(String, String)>> {
         let what = "pauses could not be read";
-        let rows = self.look(what, &self.texts.paused, &[]).await?;
+        let rows = self.operate_pool.run(what, &self.texts.paused, &[]).await?;
         rows.iter()
             .map(|row| Ok((column(what, row, 0)?, column(what, row, 1)?)))
             .collect()
@@ -62,7 +64,8 @@ impl Inner {
         params.push((&one_more, Type::INT8));
         params.push((&offset, Type::INT8));
         let rows = self
-            .look("messages could not be listed", &self.texts.list, &params)
+            .operate_pool
+            .run("messages could not be listed", &self.texts.list, &params)
             .await?;
         let messages = rows.iter().take(limit).map(stored).collect::<Result<_>>()?;
         Ok(Listing {
@@ -73,7 +76,8 @@ impl Inner {
 
     pub(crate) async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
         let rows = self
-            .look(
+            .operate_pool
+            .run(
                 "the message could not be looked up",
                 &self.texts.find,
                 &[(&id, Type::UUID)],
@@ -84,7 +88,7 @@ impl Inner {
 
     pub(crate) async fn summary(&self) -> Result<Summary> {
         let what = "the summary could not be made";
-        let rows = self.look(what, &self.texts.summary, &[]).await?;
+        let rows = self.operate_pool.run(what, &self.texts.summary, &[]).await?;
         let row = only(what, &rows)?;
         let number = |at| column::<i64>(what, row, at).map(count);
         Ok(Summary {
@@ -106,26 +110,24 @@ impl Inner {
         })?;
         let filter = Columns::new(filter);
         let lent = self.operate_pool.lend().await?;
-        lent.batch(what, "BEGIN").await?;
-        let moved = lent.execute(what, &self.texts.retry_dead, &filter.params()).await?;
-        let affected = i64::try_from(moved).unwrap_or(i64::MAX);
-        let audit: [Param<'_>; 4] = [
-            (&who, Type::TEXT),
-            (&"retry", Type::TEXT),
-            (&text, Type::TEXT),
-            (&affected, Type::INT8),
-        ];
-        lent.execute(what, &self.texts.audit, &audit).await?;
-        lent.batch(what, "COMMIT").await?;
+        let retry = Statement {
+            sql: &self.texts.retry_dead,
+            params: filter.params(),
+        };
+        let found = lent.begin(what, &[retry]).await?;
+        let moved: i64 = column(what, only(what, found.first().map_or(&[], Vec::as_slice))?, 0)?;
+        let audit = Statement {
+            sql: &self.texts.audit,
+            params: vec![
+                (&who, Type::TEXT),
+                (&"retry", Type::TEXT),
+                (&text, Type::TEXT),
+                (&moved, Type::INT8),
+            ],
+        };
+        lent.commit(what, &[audit]).await?;
         lent.give_back();
-        Ok(moved)
-    }
-
-    async fn look(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        let lent = self.operate_pool.lend().await?;
-        let rows = lent.query(what, sql, params).await?;
-        lent.give_back();
-        Ok(rows)
+        Ok(count(moved))
     }
 }
 

@@ -4,16 +4,56 @@ use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::task::Poll;
 
-use tokio_postgres::Error;
-use tokio_postgres::Row;
+use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::{Client, Error, Row};
 
-/// A statement on its way.
-pub(crate) type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 'a>>;
+/// A parameter with the type it is sent as: statements are never prepared, so the server is told.
+pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// Sends all statements in order, then waits for all answers. The driver sends a statement when its future is first
-/// polled, so polling in order is sending in order. A statement that fails does not keep the ones behind it from being
-/// sent: inside a transaction the server refuses those by itself. The first error is returned.
-pub(crate) async fn in_order(mut answers: Vec<Answer<'_>>) -> Result<Vec<Vec<Row>>, Error> {
+/// A text with its parameters.
+pub(crate) struct Statement<'a> {
+    pub(crate) sql: &'a str,
+    pub(crate) params: Vec<Param<'a>>,
+}
+
+/// One of them on its way.
+type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 'a>>;
+
+/// Sends `first`, all statements and `last` in order, then waits for all answers: one round trip. Returns the rows of
+/// the statements.
+///
+/// The driver sends a statement when its future is first polled, so polling in order is sending in order. A statement
+/// that fails does not keep the ones behind it from being sent: inside a transaction the server refuses those by itself,
+/// and `COMMIT` rolls back. The first error is returned.
+pub(crate) async fn in_order(
+    client: &Client,
+    first: Option<&str>,
+    statements: &[Statement<'_>],
+    last: Option<&str>,
+) -> Result<Vec<Vec<Row>>, Error> {
+    let mut answers: Vec<Answer<'_>> = Vec::with_capacity(statements.len() + 2);
+    if let Some(sql) = first {
+        answers.push(Box::pin(command(client, sql)));
+    }
+    for statement in statements {
+        answers.push(Box::pin(client.query_typed(statement.sql, &statement.params)));
+    }
+    if let Some(sql) = last {
+        answers.push(Box::pin(command(client, sql)));
+    }
+    let found = all(answers).await?;
+    Ok(found
+        .into_iter()
+        .skip(usize::from(first.is_some()))
+        .take(statements.len())
+        .collect())
+}
+
+async fn command(client: &Client, sql: &str) -> Result<Vec<Row>, Error> {
+    client.batch_execute(sql).await.map(|()| Vec::new())
+}
+
+async fn all(mut answers: Vec<Answer<'_>>) -> Result<Vec<Vec<Row>>, Error> {
     let mut found: Vec<Option<Result<Vec<Row>, Error>>> = answers.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut pending = false;

@@ -6,14 +6,14 @@ use std::time::Duration;
 use sendoff::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
-use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Row};
+use tokio_postgres::Row;
 
 use crate::connect::{Connector, Session};
 use crate::error::{from_driver, timed_out};
+use crate::pipeline::{Param, Statement, in_order};
 
-/// A parameter with the type it is sent as: statements are never prepared, so the server is told.
-pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+/// How much longer than the server we wait: an error is better than silence.
+const GRACE: Duration = Duration::from_secs(1);
 
 #[derive(Debug, Clone)]
 pub(crate) struct Pool(Arc<Inner>);
@@ -24,16 +24,23 @@ struct Inner {
     idle: Mutex<Vec<Session>>,
     permits: Arc<Semaphore>,
     limit: Duration,
+    begin: String,
 }
 
 impl Pool {
-    /// At most `size` connections, on which one call may take as long as `limit`.
-    pub(crate) fn new(connector: Connector, size: usize, limit: Duration) -> Self {
+    /// At most `size` connections, on which one statement may take as long as `limit`; transactions start with
+    /// `settings`.
+    ///
+    /// The server itself ends what takes longer, wherever it got stuck. Nothing is ever cancelled from outside: a
+    /// cancel request takes a connection of its own, which makes some poolers stumble, and does not say what came of it.
+    pub(crate) fn new(connector: Connector, size: usize, limit: Duration, settings: &str) -> Self {
+        let limit_ms = limit.as_millis().min(i32::MAX.unsigned_abs().into());
         Self(Arc::new(Inner {
             connector,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(size)),
-            limit,
+            limit: limit + GRACE,
+            begin: format!("BEGIN; SET LOCAL statement_timeout = {limit_ms}; {settings}"),
         }))
     }
 
@@ -59,6 +66,14 @@ impl Pool {
         })
     }
 
+    /// Runs one statement on one of the connections.
+    pub(crate) async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let lent = self.lend().await?;
+        let rows = lent.run(what, sql, params).await?;
+        lent.give_back();
+        Ok(rows)
+    }
+
     fn take_idle(&self) -> Option<Session> {
         let mut idle = self.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
         while let Some(session) = idle.pop() {
@@ -72,6 +87,8 @@ impl Pool {
 
 /// A connection out of a [`Pool`]. It goes back only by [`Lent::give_back`], at the end of a call that went well;
 /// dropped before that it is closed, and an open transaction with it.
+///
+/// Everything runs in a transaction, because only that can be given a limit without leaving a trace in the session.
 #[derive(Debug)]
 pub(crate) struct Lent {
     session: Session,
@@ -80,41 +97,64 @@ pub(crate) struct Lent {
 }
 
 impl Lent {
-    /// The driver's client, for statements that are sent together. Wrap what uses it in [`Lent::within`].
-    pub(crate) fn client(&self) -> &Client {
-        self.session.client()
+    /// Runs one statement as a transaction.
+    pub(crate) async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let statement = Statement {
+            sql,
+            params: params.to_vec(),
+        };
+        let mut found = self.run_all(what, &[statement]).await?;
+        Ok(found.pop().unwrap_or_default())
     }
 
-    /// Waits for an answer, but not for ever.
-    pub(crate) async fn within<T>(
+    /// Runs statements as one transaction, in one round trip. Returns the rows of each.
+    pub(crate) async fn run_all(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.send(what, Some(&self.pool.0.begin), statements, Some("COMMIT"))
+            .await
+    }
+
+    /// Begins a transaction with these statements.
+    pub(crate) async fn begin(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.send(what, Some(&self.pool.0.begin), statements, None).await
+    }
+
+    /// Goes on in the transaction.
+    pub(crate) async fn go_on(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+        let statement = Statement {
+            sql,
+            params: params.to_vec(),
+        };
+        let mut found = self.send(what, None, &[statement], None).await?;
+        Ok(found.pop().unwrap_or_default())
+    }
+
+    /// Runs a script without parameters in the transaction.
+    pub(crate) async fn script(&self, what: &str, sql: &str) -> Result<()> {
+        self.send(what, Some(sql), &[], None).await?;
+        Ok(())
+    }
+
+    /// Ends the transaction with these statements.
+    pub(crate) async fn commit(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.send(what, None, statements, Some("COMMIT")).await
+    }
+
+    async fn send(
         &self,
         what: &str,
-        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
-    ) -> Result<T> {
+        first: Option<&str>,
+        statements: &[Statement<'_>],
+        last: Option<&str>,
+    ) -> Result<Vec<Vec<Row>>> {
         let limit = self.pool.0.limit;
         self.session.set_busy(true);
-        match timeout(limit, answer).await {
+        match timeout(limit, in_order(self.session.client(), first, statements, last)).await {
             Ok(answer) => {
                 self.session.set_busy(false);
                 answer.map_err(|error| from_driver(what, error))
             }
             Err(_) => Err(timed_out(what, limit)),
         }
-    }
-
-    /// Runs one statement.
-    pub(crate) async fn query(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        self.within(what, self.client().query_typed(sql, params)).await
-    }
-
-    /// Runs one statement that returns no rows, and tells how many it changed.
-    pub(crate) async fn execute(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<u64> {
-        self.within(what, self.client().execute_typed(sql, params)).await
-    }
-
-    /// Runs statements without parameters.
-    pub(crate) async fn batch(&self, what: &str, sql: &str) -> Result<()> {
-        self.within(what, self.client().batch_execute(sql)).await
     }
 
     /// Back into the pool. Only when no transaction is open.

@@ -12,15 +12,15 @@ use tokio_postgres::types::Type;
 use crate::decode::{column, number, ready_row, smallints, waiting_row};
 use crate::error::odd_answer;
 use crate::lanes::{Plan, rank};
-use crate::pipeline::{Answer, in_order};
-use crate::pool::{Lent, Param};
+use crate::pipeline::Statement;
+use crate::pool::Lent;
 use crate::progress::{Progress, Weighed};
 use crate::store::Inner;
 use crate::straggler::{Sighting, Snapshot};
 
 /// Reading goes along an index, in order, and stops early. The planner does not know how early, and might rather sort
 /// the whole backlog; and it would compile a statement that it takes for expensive.
-const BEGIN: &str = "BEGIN; SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off";
+pub(crate) const SETTINGS: &str = "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off";
 
 const WHAT: &str = "messages could not be read";
 
@@ -76,41 +76,37 @@ impl PostgresReader {
 
     /// One round trip.
     async fn ask(&self, lent: &Lent, request: &ReadRequest, plan: &Plan, mark: bool) -> Result<Found> {
-        let client = lent.client();
-        let command = |sql: &'static str| async move { client.batch_execute(sql).await.map(|()| Vec::new()) };
         let lanes = smallints(&self.progress.lanes.numbers());
         let due_limit = number(request.limit + self.waiting.len());
-        let ready_params: [Param<'_>; 4] = [
-            (&plan.lanes, Type::INT2_ARRAY),
-            (&plan.starts, Type::INT8_ARRAY),
-            (&plan.sizes, Type::INT8_ARRAY),
-            (&mark, Type::BOOL),
-        ];
-        let due_params: [Param<'_>; 3] = [
-            (&lanes, Type::INT2_ARRAY),
-            (&request.skip_legs, Type::TEXT_ARRAY),
-            (&due_limit, Type::INT8),
-        ];
-        let texts = &self.store.texts;
-        let mut answers: Vec<Answer<'_>> = vec![Box::pin(command(BEGIN))];
+        let mut statements = Vec::with_capacity(2);
         if request.ready {
-            answers.push(Box::pin(client.query_typed(&texts.read_ready, &ready_params)));
+            statements.push(Statement {
+                sql: &self.store.texts.read_ready,
+                params: vec![
+                    (&plan.lanes, Type::INT2_ARRAY),
+                    (&plan.starts, Type::INT8_ARRAY),
+                    (&plan.sizes, Type::INT8_ARRAY),
+                    (&mark, Type::BOOL),
+                ],
+            });
         }
         if request.due {
-            answers.push(Box::pin(client.query_typed(&texts.read_due, &due_params)));
+            statements.push(Statement {
+                sql: &self.store.texts.read_due,
+                params: vec![
+                    (&lanes, Type::INT2_ARRAY),
+                    (&request.skip_legs, Type::TEXT_ARRAY),
+                    (&due_limit, Type::INT8),
+                ],
+            });
         }
-        answers.push(Box::pin(command("COMMIT")));
-        let mut found = lent.within(WHAT, in_order(answers)).await?.into_iter().skip(1);
-        let mut ready = if request.ready {
-            found.next().unwrap_or_default()
-        } else {
-            Vec::new()
-        };
+        let mut found = lent.run_all(WHAT, &statements).await?;
         let due = if request.due {
-            found.next().unwrap_or_default()
+            found.pop().unwrap_or_default()
         } else {
             Vec::new()
         };
+        let mut ready = found.pop().unwrap_or_default();
         let sighting = if request.ready {
             Some(sighting(&mut ready)?)
         } else {

@@ -53,15 +53,15 @@ impl PostgresStore {
     pub fn new(config: Config) -> Result<Self> {
         let connector = Connector::new(&config)?;
         let limit = config.statement_timeout;
-        let pool = |size, limit| Pool::new(connector.clone(), size, limit);
+        let pool = |size, limit, settings| Pool::new(connector.clone(), size, limit, settings);
         Ok(Self(Arc::new(Inner {
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
-            lease_pool: pool(2, limit.min(LEASE_LIMIT)),
-            read_pool: pool(16, limit),
-            settle_pool: pool(4, limit),
-            operate_pool: pool(4, limit.max(OPERATE_LIMIT)),
-            emit_pool: pool(64, limit),
+            lease_pool: pool(2, limit.min(LEASE_LIMIT), ""),
+            read_pool: pool(16, limit, crate::read::SETTINGS),
+            settle_pool: pool(4, limit, crate::settle::SETTINGS),
+            operate_pool: pool(4, limit.max(OPERATE_LIMIT), ""),
+            emit_pool: pool(64, limit, ""),
             connector,
             config,
         })))

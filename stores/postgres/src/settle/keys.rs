@@ -6,7 +6,7 @@ use sendoff::store::Lane;
 use tokio_postgres::types::Type;
 
 use super::rows::smallint;
-use crate::pool::Param;
+use crate::pipeline::Param;
 
 /// Keys by lane and leg, each once, with the lowest `seq` that it was named with.
 #[derive(Debug, Default)]

@@ -8,12 +8,12 @@ use std::collections::BTreeMap;
 
 use sendoff::Result;
 use sendoff::store::{BlockedKey, Lane, OwnerId, SettleReport, Settlement};
+use tokio_postgres::Row;
 use tokio_postgres::types::Type;
-use tokio_postgres::{Client, Row};
 
 use crate::decode::{column, smallints};
-use crate::pipeline::{Answer, in_order};
-use crate::pool::{Lent, Param};
+use crate::pipeline::{Param, Statement};
+use crate::pool::Lent;
 use crate::store::Inner;
 use keys::KeyColumns;
 use rows::{Deaths, Waits};
@@ -23,7 +23,7 @@ const WHAT: &str = "messages could not be settled";
 
 /// A lost settlement only sends messages twice, so its commit is not waited for. Rows are found one by one by their
 /// primary key, however large or small the planner takes the tables to be.
-const BEGIN: &str = "BEGIN; SET LOCAL synchronous_commit = off; SET LOCAL enable_seqscan = off; \
+pub(crate) const SETTINGS: &str = "SET LOCAL synchronous_commit = off; SET LOCAL enable_seqscan = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
 
 impl Inner {
@@ -51,7 +51,7 @@ impl Inner {
     /// The usual case: one round trip, fence included.
     async fn settle_at_once(&self, lent: &Lent, owner: OwnerId, sorted: &Sorted<'_>) -> Result<SettleReport> {
         let params = sorted.delivered.params(&owner.0);
-        let rows = lent.query(WHAT, &self.texts.settle_delivered, &params).await?;
+        let rows = lent.run(WHAT, &self.texts.settle_delivered, &params).await?;
         Ok(SettleReport {
             lost: lanes_in(&rows)?,
             ..SettleReport::default()
@@ -68,16 +68,15 @@ impl Inner {
     ) -> Result<SettleReport> {
         let lanes = smallints(&epochs.keys().copied().collect::<Vec<_>>());
         let numbers: Vec<i64> = epochs.values().copied().collect();
-        let fence: [Param<'_>; 3] = [
-            (&owner.0, Type::UUID),
-            (&lanes, Type::INT2_ARRAY),
-            (&numbers, Type::INT8_ARRAY),
-        ];
-        let answers: Vec<Answer<'_>> = vec![
-            Box::pin(command(lent.client(), BEGIN)),
-            Box::pin(lent.client().query_typed(&self.texts.check_lanes, &fence)),
-        ];
-        let mut found = lent.within(WHAT, in_order(answers)).await?;
+        let fence = Statement {
+            sql: &self.texts.check_lanes,
+            params: vec![
+                (&owner.0, Type::UUID),
+                (&lanes, Type::INT2_ARRAY),
+                (&numbers, Type::INT8_ARRAY),
+            ],
+        };
+        let mut found = lent.begin(WHAT, &[fence]).await?;
         let held = lanes_in(&found.pop().unwrap_or_default())?;
         let lost = epochs.keys().copied().filter(|lane| !held.contains(lane)).collect();
         epochs.retain(|lane, _| held.contains(lane));
@@ -87,21 +86,16 @@ impl Inner {
 
     /// Everything after the fence, in one go.
     async fn carry_out(&self, lent: &Lent, owner: OwnerId, sorted: &Sorted<'_>) -> Result<SettleReport> {
-        let client = lent.client();
         let kept_lanes = sorted.delivered.lane_of_each();
         let (gone, behind) = (sorted.gone.columns(), sorted.behind.columns());
         let mut steps = self.row_steps(&owner, sorted, &kept_lanes);
         steps.extend(self.key_steps(&gone, &behind));
         steps.retain(|step| step.needed);
-        let mut answers: Vec<Answer<'_>> = Vec::with_capacity(steps.len() + 1);
-        for step in &steps {
-            answers.push(Box::pin(client.query_typed(step.sql, &step.params)));
-        }
-        answers.push(Box::pin(command(client, "COMMIT")));
-        let found = lent.within(WHAT, in_order(answers)).await?;
+        let (statements, tells): (Vec<_>, Vec<_>) = steps.into_iter().map(|step| (step.statement, step.tells)).unzip();
+        let found = lent.commit(WHAT, &statements).await?;
         let mut report = SettleReport::default();
-        for (step, rows) in steps.iter().zip(&found) {
-            match step.tells {
+        for (tells, rows) in tells.iter().zip(&found) {
+            match tells {
                 Tells::Nothing => {}
                 Tells::Due => report.woke |= rows.iter().any(|row| row.try_get(0).unwrap_or(false)),
                 Tells::Freed => report.freed = keys_in(rows)?,
@@ -171,8 +165,7 @@ impl Inner {
 /// One statement of a settlement.
 struct Step<'a> {
     needed: bool,
-    sql: &'a str,
-    params: Vec<Param<'a>>,
+    statement: Statement<'a>,
     tells: Tells,
 }
 
@@ -180,8 +173,7 @@ impl<'a> Step<'a> {
     fn new(needed: bool, sql: &'a str, params: Vec<Param<'a>>, tells: Tells) -> Self {
         Self {
             needed,
-            sql,
-            params,
+            statement: Statement { sql, params },
             tells,
         }
     }
@@ -195,10 +187,6 @@ enum Tells {
     Due,
     /// Keys of which nothing is left.
     Freed,
-}
-
-async fn command(client: &Client, sql: &'static str) -> Result<Vec<Row>, tokio_postgres::Error> {
-    client.batch_execute(sql).await.map(|()| Vec::new())
 }
 
 /// The lanes in an answer that is one array.

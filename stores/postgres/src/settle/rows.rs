@@ -6,7 +6,7 @@ use sendoff::Uuid;
 use sendoff::store::{DeadReason, Lane, RetryState};
 use tokio_postgres::types::Type;
 
-use crate::pool::Param;
+use crate::pipeline::Param;
 
 /// The longest error that is kept, in characters.
 const LONGEST_ERROR: usize = 2000;
@@ -172,18 +172,16 @@ pub(super) fn smallint(lane: Lane) -> i16 {
     i16::try_from(lane).unwrap_or(i16::MAX)
 }
 
-/// An error that the database can keep: not too long, and without NUL, which its text cannot hold.
+/// An error that the database can keep: without NUL, which its text cannot hold, and not too long.
 fn fit(error: &str) -> Cow<'_, str> {
+    if error.contains('\0') {
+        return Cow::Owned(error.chars().filter(|c| *c != '\0').take(LONGEST_ERROR).collect());
+    }
     let end = error
         .char_indices()
         .nth(LONGEST_ERROR)
         .map_or(error.len(), |(at, _)| at);
-    let cut = &error[..end];
-    if cut.contains('\0') {
-        Cow::Owned(cut.replace('\0', ""))
-    } else {
-        Cow::Borrowed(cut)
-    }
+    Cow::Borrowed(&error[..end])
 }
 
 #[cfg(test)]

@@ -1,11 +1,10 @@
 //! The way of a message through the tables.
 
-mod scratch;
-
 use std::time::Duration;
 
-use scratch::{Scratch, message, topics};
 use sendoff::store::{DeadReason, RelayStore, RetryState, Verdict};
+
+use crate::scratch::{Scratch, message, topics};
 
 fn retry(delay: Duration) -> Verdict {
     Verdict::Retry {

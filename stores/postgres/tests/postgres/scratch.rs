@@ -1,6 +1,4 @@
 //! A schema of its own for every test, on the server that the environment names.
-#![allow(dead_code, reason = "every test file uses its own part of this")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +36,7 @@ impl Scratch {
     }
 
     pub(crate) async fn with(change: impl FnOnce(Config) -> Config) -> Self {
-        let scratch = Self::bare(&format!("t_{}", &Uuid::new_v4().simple().to_string()[..12]), change).await;
+        let scratch = Self::bare(&random_name(), change).await;
         scratch.store.migrate().await.unwrap();
         scratch
     }
@@ -218,4 +216,8 @@ pub(crate) fn message(topic: &str) -> Message {
 
 pub(crate) fn topics(deliveries: &[Delivery]) -> Vec<&str> {
     deliveries.iter().map(|delivery| delivery.topic.as_str()).collect()
+}
+
+pub(crate) fn random_name() -> String {
+    format!("t_{}", &Uuid::new_v4().simple().to_string()[..12])
 }

@@ -1,0 +1,222 @@
+//! The roles can do their work, and nothing else.
+
+use sendoff::emit::Names;
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, Verdict};
+use sendoff::{ErrorKind, Message};
+use sendoff_store_postgres::{Config, PostgresStore};
+use tokio_postgres::Client;
+
+use crate::scratch::{Relay, connect, connect_to, message, postgres_url, random_name, topics};
+
+const TABLES: [&str; 12] = [
+    "outbox_message",
+    "outbox_waiting",
+    "outbox_dead",
+    "outbox_delivered",
+    "outbox_relay",
+    "outbox_lane",
+    "outbox_dedup",
+    "outbox_control",
+    "outbox_audit",
+    "outbox_setting",
+    "outbox_migration",
+    "outbox_all",
+];
+
+struct Roles {
+    names: Names,
+    owner: Client,
+    prefix: String,
+}
+
+impl Roles {
+    /// Roles belong to the whole server, so these tables have a prefix of their own.
+    async fn new() -> Self {
+        let schema = random_name();
+        let prefix = format!("r{}_", &schema[2..]);
+        let names = Names::new(Some(&schema), &prefix).unwrap();
+        let store = PostgresStore::new(Config::new(postgres_url()).names(names.clone())).unwrap();
+        store.migrate().await.unwrap();
+        let owner = connect().await;
+        for _ in 0..2 {
+            owner.batch_execute(&store.roles_sql()).await.unwrap();
+        }
+        Self { names, owner, prefix }
+    }
+
+    /// The URL of a new login that has this role only.
+    async fn login(&self, role: &str) -> String {
+        let login = format!("{}login_{role}", self.prefix);
+        let create = format!(
+            "CREATE ROLE {login} LOGIN PASSWORD 'x'; GRANT {}{role} TO {login}",
+            self.prefix
+        );
+        self.owner.batch_execute(&create).await.unwrap();
+        let driver: tokio_postgres::Config = postgres_url().parse().unwrap();
+        let tokio_postgres::config::Host::Tcp(host) = &driver.get_hosts()[0] else {
+            panic!("not reached by TCP")
+        };
+        format!(
+            "postgres://{login}:x@{host}:{}/{}",
+            driver.get_ports()[0],
+            driver.get_dbname().unwrap()
+        )
+    }
+
+    fn store(&self, url: &str) -> PostgresStore {
+        PostgresStore::new(Config::new(url).names(self.names.clone())).unwrap()
+    }
+}
+
+async fn is_denied(client: &Client, sql: &str) {
+    let error = client.batch_execute(sql).await.expect_err(sql);
+    let code = error.code().map(|code| code.code().to_owned());
+    assert_eq!(code.as_deref(), Some("42501"), "{sql}: {error:?}");
+}
+
+#[tokio::test]
+async fn an_emitter_emits_in_every_way_and_can_do_nothing_else() {
+    let roles = Roles::new().await;
+    let url = roles.login("emitter").await;
+    let store = roles.store(&url);
+    let mut tx = store.begin().await.unwrap();
+    let once = || Message::bytes("once", "x/y", vec![]).idempotency_key("1");
+    tx.emit(&[message("plain")]).await.unwrap();
+    tx.emit(&[message("many"), message("many")]).await.unwrap();
+    assert!(!tx.emit(&[once()]).await.unwrap()[0].is_duplicate());
+    assert!(tx.emit(&[once()]).await.unwrap()[0].is_duplicate());
+    tx.emit(&[message("later").delay(std::time::Duration::from_secs(60))])
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    let client = connect_to(&url).await;
+    let render = |sql: &str| roles.names.render(sql);
+    client
+        .batch_execute(&render(
+            "INSERT INTO outbox_message (topic, payload, idempotency_key) VALUES ('sql', '', '2');
+             SELECT outbox_emit('function', '\\x00'); SELECT outbox_emit_json('json', '{}', idempotency_key => '3')",
+        ))
+        .await
+        .unwrap();
+    let count = render("SELECT (SELECT count(*) FROM outbox_message) + (SELECT count(*) FROM outbox_waiting)");
+    assert_eq!(roles.owner.query_one(&count, &[]).await.unwrap().get::<_, i64>(0), 8);
+
+    for table in TABLES {
+        let table = render(table);
+        is_denied(&client, &format!("SELECT * FROM {table}")).await;
+        if !table.ends_with("_all") {
+            is_denied(&client, &format!("DELETE FROM {table}")).await;
+            is_denied(&client, &format!("TRUNCATE {table}")).await;
+        }
+    }
+    for sql in [
+        "UPDATE outbox_message SET topic = 'x'",
+        "UPDATE outbox_dead SET blocks = false",
+        "UPDATE outbox_lane SET owner = NULL",
+        "UPDATE outbox_setting SET value = '0'",
+        "INSERT INTO outbox_message (topic, payload, seq) VALUES ('x', '', 1)",
+        "INSERT INTO outbox_message (topic, payload, lane) VALUES ('x', '', DEFAULT)",
+        "INSERT INTO outbox_message (topic, payload, created_at) VALUES ('x', '', now())",
+        "INSERT INTO outbox_waiting (lane, seq, id, state, topic, payload) VALUES (1, 1, gen_random_uuid(), 'retry', 'x', '')",
+        "INSERT INTO outbox_dedup VALUES (gen_random_uuid(), now(), 'x', 'x')",
+        "SELECT outbox_dedup_take('x', 'x', gen_random_uuid())",
+        "SELECT nextval('outbox_message_seq_seq')",
+        "SELECT last_value FROM outbox_message_seq_seq",
+    ] {
+        is_denied(&client, &render(sql)).await;
+    }
+    let denied = roles.store(&url).backlog().await.unwrap_err();
+    assert_eq!(denied.kind(), ErrorKind::Denied);
+}
+
+#[tokio::test]
+async fn a_temporary_table_of_the_callers_is_never_taken_for_the_real_one() {
+    let roles = Roles::new().await;
+    let client = connect_to(&roles.login("emitter").await).await;
+    let bare = |table: &str| format!("{}{table}", roles.prefix);
+    client
+        .batch_execute(&format!(
+            "CREATE TEMP TABLE {} (LIKE {}); CREATE TEMP TABLE {} (LIKE {})",
+            bare("dedup"),
+            "pg_class",
+            bare("setting"),
+            "pg_class"
+        ))
+        .await
+        .unwrap();
+    let emit = roles
+        .names
+        .render("SELECT outbox_emit('t', '', idempotency_key => 'k')");
+    client.batch_execute(&emit).await.unwrap();
+    let path = "SELECT bool_and(array_to_string(proconfig, ' ') LIKE '%pg_temp') FROM pg_proc WHERE prosecdef AND proname LIKE $1";
+    let row = roles
+        .owner
+        .query_one(path, &[&format!("{}%", roles.prefix)])
+        .await
+        .unwrap();
+    assert!(row.get::<_, bool>(0), "temporary tables come last in the search path");
+}
+
+#[tokio::test]
+async fn relay_operator_and_viewer_have_what_they_need() {
+    let roles = Roles::new().await;
+    let emitter = roles.store(&roles.login("emitter").await);
+    let mut tx = emitter.begin().await.unwrap();
+    tx.emit(&[message("a").key("k"), message("b").key("k"), message("c")])
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    let url = roles.login("relay_role").await;
+    let keeping = Config::new(&url)
+        .names(roles.names.clone())
+        .retention(Some(std::time::Duration::from_secs(60)));
+    for store in [roles.store(&url), PostgresStore::new(keeping).unwrap()] {
+        store.check_schema().await.unwrap();
+        let mut relay = Relay::new(store.clone()).await;
+        for _ in 0..6 {
+            let found = relay.read().await;
+            for delivery in &found {
+                let dead = Verdict::Dead {
+                    reason: sendoff::store::DeadReason::Permanent,
+                    error: "no".to_owned(),
+                    charged: true,
+                    blocks: true,
+                };
+                let verdict = match (delivery.topic.as_str(), &delivery.place.leg) {
+                    ("a", None) => vec![("s", Verdict::Hold)],
+                    ("a", Some(_)) => vec![("s", dead)],
+                    ("b", _) => vec![("s", Verdict::Hold)],
+                    _ => vec![],
+                };
+                relay.settle(delivery, &verdict).await;
+            }
+        }
+        store.suspect(relay.owner, 1, Some((1, None))).await.unwrap();
+        store.absolve(relay.owner, &[1]).await.unwrap();
+        store.heartbeat(relay.owner, crate::scratch::LEASE).await.unwrap();
+        store.blocked_keys(&[1]).await.unwrap();
+        store.release_orphans(relay.owner, &[1]).await.unwrap();
+        store.paused().await.unwrap();
+        store.evict().await.unwrap();
+        store.release(relay.owner, &[1]).await.unwrap();
+        store.retire(relay.owner).await.unwrap();
+        assert_eq!(store.backlog().await.unwrap().dead, 1);
+    }
+    let operator = roles.store(&roles.login("operator").await);
+    assert_eq!(operator.summary().await.unwrap().dead, 1);
+    assert_eq!(operator.retry_dead(&Default::default(), usize::MAX, "alice").await.unwrap(), 1);
+    assert_eq!(
+        operator.list(&Default::default(), 10, 0).await.unwrap().messages.len(),
+        2
+    );
+    let viewer = roles.store(&roles.login("viewer").await);
+    assert_eq!(viewer.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 2);
+    assert_eq!(
+        viewer.retry_dead(&Default::default(), usize::MAX, "eve").await.unwrap_err().kind(),
+        ErrorKind::Denied
+    );
+    let mut relay = Relay::new(roles.store(&url)).await;
+    assert_eq!(topics(&relay.next().await), ["a"]);
+}

@@ -1,0 +1,332 @@
+//! What becomes of rows: the table of verdicts, and the followers of a key.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::Message;
+use sendoff::store::{
+    BlockedKey, DeadReason, Delivery, OperateStore, RelayStore, RetryState, Row, Settlement, Verdict,
+};
+
+use crate::scratch::{Relay, Scratch, message, topics};
+
+const HOUR: Duration = Duration::from_secs(3600);
+
+fn retry(state: RetryState, delay: Duration) -> Verdict {
+    Verdict::Retry {
+        state,
+        delay,
+        charged: true,
+        error: "refused".to_owned(),
+    }
+}
+
+fn dead(blocks: bool) -> Verdict {
+    Verdict::Dead {
+        reason: DeadReason::Permanent,
+        error: "never".to_owned(),
+        charged: false,
+        blocks,
+    }
+}
+
+/// The waiting rows of the key `k` in order: topic, leg, state, whether it has a time.
+async fn waiting(scratch: &Scratch) -> String {
+    scratch
+        .value(
+            "SELECT string_agg(concat_ws(' ', topic, leg, state, CASE WHEN due_at IS NULL THEN '-' WHEN due_at > now()
+                THEN 'later' ELSE 'now' END), ', ' ORDER BY seq, leg) FROM outbox_waiting",
+        )
+        .await
+}
+
+/// Messages 1 to `count` of the key `k`, the first of which failed and the others of which are held.
+async fn blocked_key(scratch: &Scratch, relay: &mut Relay, count: usize) {
+    let messages: Vec<_> = (1..=count).map(|n| message(&n.to_string()).key("k")).collect();
+    scratch.emit(&messages).await;
+    let found = relay.next().await;
+    let mut settlements = vec![relay.settlement(&found[0], &[("s", retry(RetryState::Retry, Duration::ZERO))])];
+    settlements.extend(
+        found[1..]
+            .iter()
+            .map(|delivery| relay.settlement(delivery, &[("s", Verdict::Hold)])),
+    );
+    relay.settle_all(&settlements).await;
+}
+
+fn key_of(delivery: &Delivery) -> BlockedKey {
+    BlockedKey {
+        lane: delivery.place.lane,
+        key: Arc::from("k"),
+        leg: Arc::from("s"),
+    }
+}
+
+#[tokio::test]
+async fn followers_are_held_until_the_head_is_delivered_and_then_come_in_order() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    blocked_key(&scratch, &mut relay, 4).await;
+    assert_eq!(
+        waiting(&scratch).await,
+        "1 s retry now, 2 s held -, 3 s held -, 4 s held -"
+    );
+    let head = relay.next().await;
+    assert_eq!(topics(&head), ["1"]);
+    let report = relay.deliver(&head).await;
+    assert!(report.woke && report.freed.is_empty());
+    let followers = relay.next().await;
+    assert_eq!(topics(&followers), ["2", "3", "4"]);
+    let report = relay.deliver(&followers).await;
+    assert_eq!(report.freed, [key_of(&head[0])]);
+    assert!(!report.woke);
+    assert_eq!(scratch.store.blocked_keys(&[head[0].place.lane]).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_follower_that_fails_holds_back_those_behind_it() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    blocked_key(&scratch, &mut relay, 4).await;
+    let head = relay.next().await;
+    relay.deliver(&head).await;
+    let followers = relay.next().await;
+    let settlements = [
+        relay.settlement(&followers[0], &[]),
+        relay.settlement(&followers[1], &[("s", retry(RetryState::Down, HOUR))]),
+    ];
+    let report = relay.settle_all(&settlements).await;
+    assert!(report.freed.is_empty() && !report.woke);
+    assert_eq!(waiting(&scratch).await, "3 s down later, 4 s held -");
+}
+
+#[tokio::test]
+async fn a_parked_row_lets_its_followers_go() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    blocked_key(&scratch, &mut relay, 2).await;
+    let head = relay.next().await;
+    let report = relay.settle(&head[0], &[("s", retry(RetryState::Parked, HOUR))]).await;
+    assert!(report.woke && report.freed.is_empty());
+    assert_eq!(waiting(&scratch).await, "1 s parked later, 2 s held now");
+    let follower = relay.next().await;
+    assert_eq!(
+        relay.deliver(&follower).await.freed,
+        [key_of(&head[0])],
+        "a parked row does not block"
+    );
+}
+
+#[tokio::test]
+async fn a_dead_letter_blocks_or_does_not_as_it_was_told() {
+    for blocks in [true, false] {
+        let scratch = Scratch::new().await;
+        let mut relay = scratch.relay().await;
+        blocked_key(&scratch, &mut relay, 2).await;
+        let head = relay.next().await;
+        let report = relay.settle(&head[0], &[("s", dead(blocks))]).await;
+        assert_eq!(report.woke, !blocks);
+        let expected = if blocks { "2 s held -" } else { "2 s held now" };
+        assert_eq!(waiting(&scratch).await, expected);
+        assert_eq!(
+            scratch
+                .store
+                .release_orphans(relay.owner, &[head[0].place.lane])
+                .await
+                .unwrap(),
+            0
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_follower_is_due_at_once_when_what_it_was_held_for_is_gone() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    scratch.emit(&[message("1").key("k")]).await;
+    let found = relay.next().await;
+    let report = relay.settle(&found[0], &[("s", Verdict::Hold)]).await;
+    assert!(report.woke);
+    assert_eq!(waiting(&scratch).await, "1 s held now");
+}
+
+#[tokio::test]
+async fn an_earlier_message_is_not_held_behind_a_later_one_that_is_due() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    scratch.emit(&[message("1").key("k"), message("2").key("k")]).await;
+    let found = relay.next().await;
+    relay.settle(&found[1], &[("s", Verdict::Hold)]).await;
+    relay.settle(&found[0], &[("s", Verdict::Hold)]).await;
+    assert_eq!(waiting(&scratch).await, "1 s held now, 2 s held now");
+}
+
+#[tokio::test]
+async fn orphans_are_let_go() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    blocked_key(&scratch, &mut relay, 3).await;
+    let lanes: Vec<u16> = (0..80).collect();
+    assert_eq!(scratch.store.release_orphans(relay.owner, &lanes).await.unwrap(), 0);
+    scratch.run("DELETE FROM outbox_waiting WHERE state = 'retry'").await;
+    assert_eq!(
+        scratch
+            .store
+            .release_orphans(sendoff::store::OwnerId::random(), &lanes)
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(scratch.store.release_orphans(relay.owner, &lanes).await.unwrap(), 2);
+    assert_eq!(waiting(&scratch).await, "2 s held now, 3 s held now");
+}
+
+#[tokio::test]
+async fn a_message_with_several_legs_becomes_a_row_for_each_that_is_not_delivered() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    scratch.emit(&[message("1").key("k")]).await;
+    let found = relay.next().await;
+    let legs = [
+        ("a", Verdict::Delivered),
+        ("b", retry(RetryState::Retry, HOUR)),
+        ("c", dead(false)),
+        ("d", Verdict::Hold),
+    ];
+    relay.settle(&found[0], &legs).await;
+    assert_eq!(waiting(&scratch).await, "1 b retry later, 1 d held now");
+    assert_eq!(scratch.value("SELECT leg FROM outbox_dead").await, "c");
+    assert_eq!(scratch.value("SELECT count(*) FROM outbox_message").await, "0");
+}
+
+#[tokio::test]
+async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    // A dead letter that was never routed, retried by an operator, in front of held rows of two legs.
+    scratch
+        .emit(&[message("1").key("k"), message("2").key("k"), message("3").key("k")])
+        .await;
+    let found = relay.next().await;
+    let unroutable = Verdict::Dead {
+        reason: DeadReason::Unroutable,
+        error: "no route".to_owned(),
+        charged: false,
+        blocks: true,
+    };
+    relay.settle(&found[0], &[("", unroutable)]).await;
+    relay
+        .settle(&found[1], &[("a", Verdict::Hold), ("b", Verdict::Hold)])
+        .await;
+    relay.settle(&found[2], &[("b", Verdict::Hold)]).await;
+    assert_eq!(waiting(&scratch).await, "2 a held -, 2 b held -, 3 b held -");
+    assert_eq!(scratch.store.retry_dead(&Default::default(), usize::MAX, "test").await.unwrap(), 1);
+    let head = relay.next().await;
+    assert_eq!((topics(&head), &head[0].place.leg), (vec!["1"], &None));
+    let report = relay.settle(&head[0], &[("b", retry(RetryState::Retry, HOUR))]).await;
+    assert!(report.woke);
+    assert_eq!(
+        waiting(&scratch).await,
+        "1 b retry later, 2 a held now, 2 b held -, 3 b held -"
+    );
+    let freed: Vec<_> = report.freed.iter().map(|freed| &*freed.leg).collect();
+    assert_eq!(freed, [""]);
+}
+
+#[tokio::test]
+async fn an_unreadable_row_dies_as_it_is() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    scratch
+        .run("INSERT INTO outbox_message (topic, payload, headers) VALUES ('', '\\x00ff', '[1]')")
+        .await;
+    let page = relay.page().await;
+    let Row::Unreadable { place, why } = &page.rows[0] else {
+        panic!("{page:?}")
+    };
+    let verdict = Verdict::Dead {
+        reason: DeadReason::Unreadable,
+        error: why.clone(),
+        charged: false,
+        blocks: false,
+    };
+    let settlement = Settlement {
+        place: place.clone(),
+        epoch: relay.epoch(place.lane),
+        legs: vec![sendoff::store::LegSettlement {
+            leg: Arc::from(""),
+            verdict,
+        }],
+        key: None,
+    };
+    relay.settle_all(&[settlement]).await;
+    let row = "SELECT concat_ws(' ', reason, payload, headers, attempts) FROM outbox_dead";
+    assert_eq!(scratch.value(row).await, "unreadable \\x00ff [1] 0");
+    assert_eq!(scratch.value("SELECT count(*) FROM outbox_message").await, "0");
+}
+
+#[tokio::test]
+async fn a_lane_that_is_lost_does_not_keep_the_others_from_being_settled() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    let messages: Vec<_> = (0..40).map(|n| message("m").key(n)).collect();
+    scratch.emit(&messages).await;
+    let found = relay.next().await;
+    let lost = found[0].place.lane;
+    scratch
+        .run(&format!("UPDATE outbox_lane SET epoch = epoch + 1 WHERE lane = {lost}"))
+        .await;
+    let mut settlements: Vec<_> = found.iter().map(|delivery| relay.settlement(delivery, &[])).collect();
+    settlements[1].legs = vec![sendoff::store::LegSettlement {
+        leg: Arc::from("s"),
+        verdict: retry(RetryState::Retry, HOUR),
+    }];
+    let report = relay.settle_all(&settlements).await;
+    assert_eq!(report.lost, [lost]);
+    let left = scratch
+        .value("SELECT string_agg(DISTINCT lane::text, ',') FROM outbox_message")
+        .await;
+    assert_eq!(left, lost.to_string());
+}
+
+#[tokio::test]
+async fn delivered_messages_are_kept_when_a_retention_is_set() {
+    let scratch = Scratch::with(|config| config.retention(Some(HOUR))).await;
+    let mut relay = scratch.relay().await;
+    scratch.emit(&[message("at once"), message("later").key("k")]).await;
+    let found = relay.next().await;
+    let (later, at_once): (Vec<_>, Vec<_>) = found.into_iter().partition(|delivery| delivery.topic == "later");
+    relay.deliver(&at_once).await;
+    relay
+        .settle(&later[0], &[("s", retry(RetryState::Retry, Duration::ZERO))])
+        .await;
+    let again = relay.next().await;
+    relay.deliver(&again).await;
+    let kept =
+        "SELECT string_agg(concat_ws(' ', topic, leg, attempts), ', ' ORDER BY delivered_at) FROM outbox_delivered";
+    assert_eq!(scratch.value(kept).await, "at once  0, later s 1");
+    assert_eq!(scratch.store.summary().await.unwrap().delivered, 2);
+}
+
+#[tokio::test]
+async fn history_keeps_the_last_twenty_and_an_uncharged_repeat_adds_nothing() {
+    let scratch = Scratch::new().await;
+    let mut relay = scratch.relay().await;
+    scratch.emit(&[Message::bytes("1", "x/y", vec![])]).await;
+    let mut found = relay.next().await;
+    for n in 0..25 {
+        let verdict = Verdict::Retry {
+            state: RetryState::Retry,
+            delay: Duration::ZERO,
+            charged: n < 23,
+            error: format!("error {}\0", n.min(22)),
+        };
+        relay.settle(&found[0], &[("s", verdict)]).await;
+        found = relay.next().await;
+    }
+    let row = "SELECT concat_ws(' ', attempts, jsonb_array_length(history), history -> 0 ->> 'error',
+        history -> 19 ->> 'error', history -> 19 ->> 'leg', last_error) FROM outbox_waiting";
+    assert_eq!(scratch.value(row).await, "23 20 error 3 error 22 s error 22");
+    let at = scratch.value("SELECT history -> 0 ->> 'at' FROM outbox_waiting").await;
+    assert!(at.ends_with('Z') && at.contains('T'), "{at}");
+}
