@@ -53,7 +53,8 @@ impl Inner {
             signals,
             driver: driver.abort_handle(),
         };
-        let works = listener.start(&channel, self.config.statement_timeout).await?;
+        listener.start(&channel, self.config.statement_timeout).await?;
+        let works = self.hears(&mut listener, &channel).await?;
         if !works {
             tracing::warn!(
                 "no wake-up comes through this connection, as behind a pooler: polling alone; set listen = false"
@@ -61,6 +62,24 @@ impl Inner {
             return Ok(None);
         }
         Ok(Some(Box::new(listener)))
+    }
+
+    /// Whether a signal that another connection sends really comes. A pooler takes `LISTEN` without complaint and gives
+    /// the server's connection to somebody else a moment later.
+    async fn hears(&self, listener: &mut Listener, channel: &str) -> Result<bool> {
+        let echo = Uuid::new_v4().to_string();
+        let params: [Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
+        let what = "the database cannot be listened to";
+        self.emit_pool.run(what, "SELECT pg_notify($1, $2)", &params).await?;
+        let heard = timeout(ECHO, async {
+            while let Some(signal) = listener.signals.recv().await {
+                if signal == echo {
+                    return true;
+                }
+            }
+            false
+        });
+        Ok(heard.await.unwrap_or(false))
     }
 }
 
@@ -72,30 +91,12 @@ struct Listener {
 }
 
 impl Listener {
-    /// Listens, and tells whether a signal really comes back. A pooler takes `LISTEN` without complaint and gives the
-    /// server's connection to somebody else a moment later.
-    async fn start(&mut self, channel: &str, limit: Duration) -> Result<bool> {
+    async fn start(&self, channel: &str, limit: Duration) -> Result<()> {
         let what = "the database cannot be listened to";
-        let echo = Uuid::new_v4().to_string();
-        let client = &self.client;
-        let send = async {
-            client.batch_execute(&format!("LISTEN \"{channel}\"")).await?;
-            let params: [Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
-            client.query_typed("SELECT pg_notify($1, $2)", &params).await
-        };
-        match timeout(limit, send).await {
-            Ok(sent) => sent.map_err(|error| from_driver(what, error))?,
-            Err(_) => return Err(timed_out(what, limit)),
-        };
-        let heard = timeout(ECHO, async {
-            while let Some(signal) = self.signals.recv().await {
-                if signal == echo {
-                    return true;
-                }
-            }
-            false
-        });
-        Ok(heard.await.unwrap_or(false))
+        match timeout(limit, self.client.batch_execute(&format!("LISTEN \"{channel}\""))).await {
+            Ok(listening) => listening.map_err(|error| from_driver(what, error)),
+            Err(_) => Err(timed_out(what, limit)),
+        }
     }
 }
 
