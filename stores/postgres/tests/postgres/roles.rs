@@ -119,7 +119,7 @@ async fn an_emitter_emits_in_every_way_and_can_do_nothing_else() {
         "INSERT INTO outbox_message (topic, payload, lane) VALUES ('x', '', DEFAULT)",
         "INSERT INTO outbox_message (topic, payload, created_at) VALUES ('x', '', now())",
         "INSERT INTO outbox_waiting (lane, seq, id, state, topic, payload) VALUES (1, 1, gen_random_uuid(), 'retry', 'x', '')",
-        "INSERT INTO outbox_dedup VALUES (gen_random_uuid(), now(), 'x', 'x')",
+        "INSERT INTO outbox_dedup (id, until, topic, idempotency_key) VALUES (gen_random_uuid(), now(), 'x', 'x')",
         "SELECT outbox_dedup_take('x', 'x', gen_random_uuid())",
         "SELECT nextval('outbox_message_seq_seq')",
         "SELECT last_value FROM outbox_message_seq_seq",
@@ -206,7 +206,13 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     }
     let operator = roles.store(&roles.login("operator").await);
     assert_eq!(operator.summary().await.unwrap().dead, 1);
-    assert_eq!(operator.retry_dead(&Default::default(), usize::MAX, "alice").await.unwrap(), 1);
+    assert_eq!(
+        operator
+            .retry_dead(&Default::default(), usize::MAX, "alice")
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(
         operator.list(&Default::default(), 10, 0).await.unwrap().messages.len(),
         2
@@ -214,7 +220,11 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     let viewer = roles.store(&roles.login("viewer").await);
     assert_eq!(viewer.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 2);
     assert_eq!(
-        viewer.retry_dead(&Default::default(), usize::MAX, "eve").await.unwrap_err().kind(),
+        viewer
+            .retry_dead(&Default::default(), usize::MAX, "eve")
+            .await
+            .unwrap_err()
+            .kind(),
         ErrorKind::Denied
     );
     let mut relay = Relay::new(roles.store(&url)).await;
