@@ -201,16 +201,19 @@ impl RelayBuilder {
 }
 
 fn check(settings: &Settings) -> Result<()> {
-    let complain = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+    let complain =
+        |what: &str, why: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).because(why).next_step(next));
     if settings.heartbeat.is_zero() || settings.heartbeat * 3 > settings.lease {
         return complain(
             "the heartbeat is too slow for the lease",
+            "one that comes late would cost the relay its lanes",
             "make the lease at least three times the heartbeat",
         );
     }
     if settings.batch == 0 || settings.window < settings.batch {
         return complain(
             "batch or window is too small",
+            "a page that was read has to fit into the window",
             "use a batch of at least 1 and a window of at least the batch",
         );
     }
