@@ -85,6 +85,7 @@ impl Database {
         let given = [self.url.is_some(), self.url_env.is_some(), self.url_file.is_some()];
         if given.into_iter().filter(|given| *given).count() > 1 {
             let error = Error::new(ErrorKind::Invalid, "the database is named more than once")
+                .because("url, url_env and url_file each name it")
                 .next_step("keep one of url, url_env and url_file");
             return Err(("url", error));
         }
@@ -104,7 +105,9 @@ impl Database {
             (key, error)
         })?;
         if let (Some(DatabaseUrl::Sqlite(_)), Some(_)) = (&self.found, &self.schema) {
-            let error = Error::new(ErrorKind::Invalid, "schema has no meaning for SQLite").next_step("take it out");
+            let error = Error::new(ErrorKind::Invalid, "schema has no meaning for SQLite")
+                .because("SQLite has no schemas")
+                .next_step("take it out");
             return Err(("schema", error));
         }
         Ok(())
@@ -115,12 +118,14 @@ fn from_env(name: &str, env: &BTreeMap<OsString, OsString>) -> Result<DatabaseUr
     let Some(value) = env.get(&OsString::from(name)).filter(|value| !value.is_empty()) else {
         return Err(
             Error::new(ErrorKind::Invalid, format!("the variable {name} is not set"))
+                .because("url_env in [database] says that it holds the URL")
                 .next_step(format!("start the program with {name}=postgres://…, or change url_env")),
         );
     };
     let Some(text) = value.to_str() else {
         return Err(
             Error::new(ErrorKind::Invalid, format!("the variable {name} is not UTF-8"))
+                .because("a URL is text")
                 .next_step("percent-encode what is special in the URL"),
         );
     };

@@ -102,6 +102,7 @@ impl RelayConfig {
             None => Ok(()),
             Some((key, _)) => {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} in [relay] cannot be 0"))
+                    .because("the relay would spin or stand still")
                     .next_step("use more, or take the line out for the default");
                 Err((key, error))
             }

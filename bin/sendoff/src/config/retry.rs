@@ -94,7 +94,8 @@ impl Retry {
         match checks.into_iter().find(|(_, is_fine, _)| !is_fine) {
             None => Ok(()),
             Some((key, _, allowed)) => {
-                let error = Error::new(ErrorKind::Invalid, format!("{key} of the retries is out of range"));
+                let error = Error::new(ErrorKind::Invalid, format!("{key} of the retries is out of range"))
+                    .because("the delays would grow without sense, or nothing would be tried");
                 Err((key, error.next_step(format!("use {allowed}"))))
             }
         }

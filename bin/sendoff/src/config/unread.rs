@@ -56,18 +56,19 @@ impl Unread {
             let also_known = if is_section { &["sink"] } else { self.also_known };
             let known: Vec<&str> = names(expected).chain(also_known.iter().copied()).collect();
             let guess = nearest(unknown, &known).map(|name| format!("did you mean {name}? "));
-            return invalid(format!("there is no setting {unknown:?} in {section}")).next_step(format!(
-                "{}known are {}",
-                guess.unwrap_or_default(),
-                known.join(", ")
-            ));
+            return invalid(format!("there is no setting {unknown:?} in {section}"))
+                .because("a slip of the pen must not pass for a default")
+                .next_step(format!("{}known are {}", guess.unwrap_or_default(), known.join(", ")));
         }
         if let Some(missing) = quoted(start, "missing field ") {
-            return invalid(format!("{section} has no {missing}")).next_step(format!("add {missing} = …"));
+            return invalid(format!("{section} has no {missing}"))
+                .because("there is no default for it")
+                .next_step(format!("add {missing} = …"));
         }
         if let Some(variant) = quoted(start, "unknown variant ") {
             let known: Vec<&str> = names(expected).collect();
             return invalid(format!("{subject} cannot be {variant:?}"))
+                .because("it is none of the known words")
                 .next_step(format!("use {}", known.join(" or ")));
         }
         let found = ["invalid type: ", "invalid value: "]
@@ -77,13 +78,32 @@ impl Unread {
             ("a sequence", None) => format!("write [{section}] with two brackets"),
             (expected, _) => format!("write {}", in_words(expected)),
         };
+        const FORM: &str = "it is not of the form that is needed";
         match (found, &key) {
-            (None, _) => invalid(format!("{subject} cannot be used")).because(self.message.clone()),
+            (None, _) => {
+                let (why, next) = apart(&self.message);
+                let error = invalid(format!("{subject} cannot be used")).because(why);
+                next.into_iter().fold(error, |error, next| error.next_step(next))
+            }
             // What stands where a password may stand is not repeated.
-            (Some(_), Some(key)) if is_secret(key) => invalid(format!("{subject} cannot be used")).next_step(allowed),
-            (Some("map"), _) => invalid(format!("{subject} cannot be a single section")).next_step(allowed),
-            (Some(found), _) => invalid(format!("{subject} cannot be {found}")).next_step(allowed),
+            (Some(_), Some(key)) if is_secret(key) => invalid(format!("{subject} cannot be used"))
+                .because(FORM)
+                .next_step(allowed),
+            (Some("map"), _) => invalid(format!("{subject} cannot be a single section"))
+                .because("it is a list")
+                .next_step(allowed),
+            (Some(found), _) => invalid(format!("{subject} cannot be {found}"))
+                .because(FORM)
+                .next_step(allowed),
         }
+    }
+}
+
+/// An error of ours that went through serde as text: its advice stands in brackets at the end.
+fn apart(message: &str) -> (&str, Option<&str>) {
+    match message.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
+        Some((why, next)) => (why, Some(next)),
+        None => (message, None),
     }
 }
 

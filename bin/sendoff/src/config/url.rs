@@ -22,6 +22,7 @@ impl FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |what: String| {
             Err(Error::new(ErrorKind::Invalid, what)
+                .because("an outbox is in PostgreSQL or in a SQLite file")
                 .next_step("write it like postgres://user:password@host:5432/database or sqlite:path/to/file.db"))
         };
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {

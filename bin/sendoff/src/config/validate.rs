@@ -31,7 +31,8 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
         let fault = |key: &str, error: Error| Err(document.at(&format!("sink.{at}.{key}"), error));
         let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
         if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
-            let error = Error::new(ErrorKind::Invalid, format!("a sink cannot be called {name:?}"));
+            let error = Error::new(ErrorKind::Invalid, format!("a sink cannot be called {name:?}"))
+                .because("its name stands in tables, variables and log lines");
             return fault(
                 "name",
                 error.next_step("use 1 to 60 lower-case letters, digits, - and _"),
@@ -41,7 +42,9 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
         let alike = |earlier: &str| earlier.replace('-', "_") == name.replace('-', "_");
         if let Some(earlier) = config.sinks[..at].iter().find(|earlier| alike(earlier.name())) {
             let what = format!("two sinks are called {:?} and {name:?}", earlier.name());
-            let error = Error::new(ErrorKind::Invalid, what).next_step("give each sink a name of its own");
+            let error = Error::new(ErrorKind::Invalid, what)
+                .because("routes and variables could not tell them apart")
+                .next_step("give each sink a name of its own");
             return fault("name", error);
         }
         let is_zero = [
@@ -50,7 +53,8 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
             ("timeout", settings.timeout.is_zero()),
         ];
         if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
-            let error = Error::new(ErrorKind::Invalid, format!("{key} of the sink {name:?} cannot be 0"));
+            let error = Error::new(ErrorKind::Invalid, format!("{key} of the sink {name:?} cannot be 0"))
+                .because("nothing would ever be sent");
             return fault(key, error.next_step("use more, or take the line out for the default"));
         }
         if let Err(error) = sink.validate() {
@@ -72,15 +76,14 @@ fn routes(config: &Config, document: &Document<'_>) -> Result<()> {
             return fault("match", twice("route", pattern));
         }
         if route.to.is_empty() {
-            let error = Error::new(ErrorKind::Invalid, format!("the route of {pattern:?} leads nowhere"));
+            let error = Error::new(ErrorKind::Invalid, format!("the route of {pattern:?} leads nowhere"))
+                .because("its list of sinks is empty");
             return fault("to", error.next_step("name one sink or more"));
         }
         for (leg, name) in route.to.iter().enumerate() {
             if !known.contains(&name.as_str()) {
-                let error = Error::new(
-                    ErrorKind::Invalid,
-                    format!("the route of {pattern:?} leads to {name:?}, and no sink is called so"),
-                );
+                let what = format!("the route of {pattern:?} leads to {name:?}");
+                let error = Error::new(ErrorKind::Invalid, what).because("no sink is called so");
                 let next = match (nearest(name, &known), known.is_empty()) {
                     (Some(meant), _) => format!("did you mean {meant:?}?"),
                     (None, false) => format!("use {}, or add a [[sink]] of that name", known.join(" or ")),
@@ -92,7 +95,9 @@ fn routes(config: &Config, document: &Document<'_>) -> Result<()> {
                 let what = format!("the route of {pattern:?} leads to {name:?} twice");
                 return fault(
                     &format!("to.{leg}"),
-                    Error::new(ErrorKind::Invalid, what).next_step("take one out"),
+                    Error::new(ErrorKind::Invalid, what)
+                        .because("a message goes to a sink once")
+                        .next_step("take one out"),
                 );
             }
         }

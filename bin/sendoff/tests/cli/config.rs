@@ -139,7 +139,7 @@ fn every_mistake_in_the_file_is_told_with_its_line() {
         };
         sandbox.write("sendoff.toml", &format!("{text}{rest}{route}{database}"));
         let ran = sandbox.run(["config", "check"]);
-        ran.fails(2, words);
+        ran.fails_with_reason(2, words);
         assert!(!ran.err.contains("hunter2"), "{ran:?}");
         assert_eq!(ran.out, "");
     }
@@ -166,7 +166,7 @@ fn a_mistake_in_a_variable_or_flag_names_it() {
     assert_eq!(output.status.code(), Some(2));
     assert!(err.contains("SENDOFF_RELAY__LEASE"), "{err}");
     let ran = sandbox.run(["ls", "--database", "mysql://root:hunter2@db/x"]);
-    ran.fails(2, &["--database"]);
+    ran.fails_with_reason(2, &["--database"]);
     assert!(!ran.err.contains("hunter2"), "{ran:?}");
 }
 
