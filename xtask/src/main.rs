@@ -11,6 +11,7 @@ use clap::Parser;
 mod bench;
 mod child;
 mod interrupt;
+mod languages;
 mod nested;
 mod packages;
 mod servers;

@@ -31,6 +31,11 @@ pub(crate) fn tools() -> Result<PathBuf> {
     Ok(cache()?.join("tools"))
 }
 
+/// Where the drivers of other languages are that tests use.
+pub(crate) fn languages() -> Result<PathBuf> {
+    Ok(cache()?.join("languages"))
+}
+
 /// A cargo command at the root of the workspace.
 pub(crate) fn cargo() -> Result<Command> {
     let mut command = Command::new("cargo");

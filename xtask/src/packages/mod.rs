@@ -27,9 +27,21 @@ pub(crate) const FAKETIME: Package = Package {
     name: "faketime",
     proof: "/usr/lib/*/faketime/libfaketime.so.1",
 };
+const PYTHON_VENV: Package = Package {
+    name: "python3-venv",
+    proof: "/usr/lib/*/ensurepip/__init__.py",
+};
+const NODE: Package = Package {
+    name: "nodejs",
+    proof: "/usr/bin/node",
+};
+const NPM: Package = Package {
+    name: "npm",
+    proof: "/usr/bin/npm",
+};
 
 /// Everything that `cargo xtask test` installs when it is missing.
-const NEEDED: &[Package] = &[POSTGRESQL, PGBOUNCER, FAKETIME];
+const NEEDED: &[Package] = &[POSTGRESQL, PGBOUNCER, FAKETIME, PYTHON_VENV, NODE, NPM];
 
 impl Package {
     /// The newest installed file that matches the proof.

@@ -7,6 +7,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::{Context, Result};
 
+use crate::languages::Languages;
 use crate::{child, nested, packages};
 use pgbouncer::PgBouncer;
 use postgres::Postgres;
@@ -55,6 +56,7 @@ pub(crate) struct Servers {
     pgbouncer: PgBouncer,
     postgres: Postgres,
     faketime: PathBuf,
+    languages: Languages,
     scratch: Scratch,
 }
 
@@ -64,25 +66,29 @@ impl Servers {
         packages::install_missing()?;
         let scratch = Scratch::create(keep_on_failure)?;
         let faketime = packages::FAKETIME.file()?;
+        let languages = Languages::install()?;
         let postgres = retrying(|attempt| Postgres::start(&scratch.attempt(attempt)?, tuning))?;
         let pgbouncer = retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
         Ok(Self {
             pgbouncer,
             postgres,
             faketime,
+            languages,
             scratch,
         })
     }
 
     /// What the tests read to find the servers.
     pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
-        vec![
+        let mut variables = vec![
             ("SENDOFF_TEST_POSTGRES_URL", self.postgres.url().into()),
             ("SENDOFF_TEST_PGBOUNCER_URL", self.pgbouncer.url().into()),
             ("SENDOFF_TEST_PG_BIN", self.postgres.bin.clone().into()),
             ("SENDOFF_TEST_FAKETIME_LIB", self.faketime.clone().into()),
             ("SENDOFF_TEST_SCRATCH", self.scratch.for_tests().into()),
-        ]
+        ];
+        variables.extend(self.languages.variables());
+        variables
     }
 
     /// Creates an empty database on the private PostgreSQL and says where it is.

@@ -1,0 +1,154 @@
+//! The snippets in docs/sql.md, run exactly as they stand there.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use sendoff::emit::Names;
+use sendoff::store::MigrateStore;
+use sendoff_store_postgres::{Config as PostgresConfig, PostgresStore};
+use tokio_postgres::{Client, NoTls};
+
+const DOC: &str = include_str!("../../docs/sql.md");
+
+/// The block below this heading.
+fn block(heading: &str) -> &'static str {
+    let section = DOC.split("\n## ").find(|section| section.starts_with(heading));
+    let section = section.unwrap_or_else(|| panic!("docs/sql.md has no section {heading}"));
+    let code = section
+        .split("```")
+        .nth(1)
+        .unwrap_or_else(|| panic!("the section {heading} has no block"));
+    code.split_once('\n').map_or(code, |(_language, code)| code)
+}
+
+fn env(name: &str) -> String {
+    std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run the tests with `cargo xtask test`"))
+}
+
+/// An empty schema with the outbox and a table of orders, and a URL whose search path leads there.
+async fn schema(name: &str) -> (Client, String) {
+    let url = env("SENDOFF_TEST_POSTGRES_URL");
+    let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
+    tokio::spawn(connection);
+    let fresh = format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}; SET search_path = {name}");
+    client.batch_execute(&fresh).await.unwrap();
+    client
+        .batch_execute("CREATE TABLE orders (id bigint PRIMARY KEY, total numeric NOT NULL)")
+        .await
+        .unwrap();
+    let config = PostgresConfig::new(url.clone()).names(Names::new(Some(name), Names::PREFIX).unwrap());
+    PostgresStore::new(config).unwrap().migrate().await.unwrap();
+    (client, format!("{url}?options=-c%20search_path%3D{name}"))
+}
+
+fn run(command: &mut Command, url: &str) {
+    let output = command.env("DATABASE_URL", url).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && !errors.contains("ERROR"),
+        "{command:?}: {errors}"
+    );
+}
+
+/// A file with this text, in a folder of its own.
+fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
+    let path = folder.join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// Payloads and keys, in the order they were emitted.
+async fn emitted(client: &Client) -> Vec<(String, String)> {
+    let sql = "SELECT convert_from(payload, 'UTF8'), key FROM outbox_message ORDER BY seq";
+    let rows = client.query(sql, &[]).await.unwrap();
+    rows.iter().map(|row| (row.get(0), row.get(1))).collect()
+}
+
+async fn orders(client: &Client) -> i64 {
+    client
+        .query_one("SELECT count(*) FROM orders", &[])
+        .await
+        .unwrap()
+        .get(0)
+}
+
+fn pair(payload: &str, key: &str) -> (String, String) {
+    (payload.to_owned(), key.to_owned())
+}
+
+#[tokio::test]
+async fn the_snippet_for_psql_emits() {
+    let (client, url) = schema("sql_docs_psql").await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = file(folder.path(), "emit.sql", block("psql"));
+    let psql = Path::new(&env("SENDOFF_TEST_PG_BIN")).join("psql");
+    run(
+        Command::new(psql)
+            .args(["-v", "ON_ERROR_STOP=1", "-q", "-d", &url, "-f"])
+            .arg(script),
+        &url,
+    );
+    let (one, two) = (r#"{"order": 1, "total": "12.50"}"#, r#"{"order": 2, "total": "8.00"}"#);
+    assert_eq!(
+        emitted(&client).await,
+        [pair(one, "customer-7"), pair(two, "customer-7")]
+    );
+    assert_eq!(orders(&client).await, 2);
+}
+
+#[tokio::test]
+async fn the_snippet_for_python_emits_once() {
+    let (client, url) = schema("sql_docs_python").await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = file(folder.path(), "emit.py", block("Python"));
+    run(Command::new(env("SENDOFF_TEST_PYTHON")).arg(&script), &url);
+    assert_eq!(
+        emitted(&client).await,
+        [pair(r#"{"order": 3, "total": "20.00"}"#, "customer-8")]
+    );
+    // The order is gone, its idempotency key is not.
+    client.batch_execute("DELETE FROM orders").await.unwrap();
+    run(Command::new(env("SENDOFF_TEST_PYTHON")).arg(&script), &url);
+    assert_eq!((emitted(&client).await.len(), orders(&client).await), (1, 1));
+}
+
+#[tokio::test]
+async fn the_snippet_for_node_emits() {
+    let (client, url) = schema("sql_docs_node").await;
+    let folder = tempfile::tempdir().unwrap();
+    let script = file(folder.path(), "emit.cjs", block("Node.js"));
+    run(
+        Command::new("node")
+            .arg(script)
+            .env("NODE_PATH", env("SENDOFF_TEST_NODE_PATH")),
+        &url,
+    );
+    assert_eq!(
+        emitted(&client).await,
+        [pair(r#"{"order":4,"total":"5.00"}"#, "customer-9")]
+    );
+    let headers: String = client
+        .query_one("SELECT headers::text FROM outbox_message", &[])
+        .await
+        .unwrap()
+        .get(0);
+    assert_eq!(headers, r#"{"tenant": "acme"}"#);
+}
+
+#[test]
+fn the_snippet_for_sqlite_emits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("orders.db");
+    let store = sendoff_store_sqlite::SqliteStore::open(sendoff_store_sqlite::SqliteConfig::new(&path)).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(store.migrate()).unwrap();
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection
+        .execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, total TEXT NOT NULL)")
+        .unwrap();
+    connection.execute_batch(block("SQLite")).unwrap();
+    let payload: Vec<u8> = connection
+        .query_row("SELECT payload FROM outbox_message", [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(payload, br#"{"order": 6}"#);
+}
