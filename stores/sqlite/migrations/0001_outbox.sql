@@ -187,6 +187,15 @@ CREATE TABLE outbox_dedup (
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX ix_outbox_dedup_until ON outbox_dedup (until);
 
+-- Messages that consumers of this database have handled, within a window.
+CREATE TABLE outbox_inbox (
+    consumer TEXT NOT NULL,
+    message_id TEXT NOT NULL,
+    handled_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
+    PRIMARY KEY (consumer, message_id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX ix_outbox_inbox_at ON outbox_inbox (handled_at);
+
 -- Paused topics and sinks.
 CREATE TABLE outbox_control (
     kind TEXT NOT NULL CHECK (kind IN ('topic', 'sink')),
@@ -211,7 +220,9 @@ CREATE TABLE outbox_setting (
     name TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT;
-INSERT INTO outbox_setting (name, value) VALUES ('dedup_window_seconds', '604800');
+INSERT INTO outbox_setting (name, value) VALUES
+    ('dedup_window_seconds', '604800'),
+    ('inbox_window_seconds', '2592000');
 
 -- Runs only for messages with an idempotency key or a schedule, as its WHEN says. Before the insert seq and lane would
 -- not be known yet, so it runs after it; all of it is one statement, which stands or falls as a whole.

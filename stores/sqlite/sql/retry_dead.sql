@@ -1,18 +1,13 @@
--- Dead letters that fit a filter. Parameters as in list.sql; the second, the status, is not looked at.
-SELECT rowid
-FROM outbox_dead
-WHERE (json_array_length(?1) = 0 OR id IN (SELECT value FROM json_each(?1)))
-    AND (?3 IS NULL OR topic GLOB ?3)
-    AND (?4 IS NULL OR key = ?4)
-    AND (?5 IS NULL OR aggregate_type = ?5)
-    AND (?6 IS NULL OR aggregate_id = ?6)
-    AND (?7 IS NULL OR idempotency_key = ?7)
-    AND (?8 IS NULL OR leg = ?8)
-    AND (?9 IS NULL OR instr(last_error, ?9) > 0)
-    AND (?10 IS NULL OR instr(CAST(payload AS BLOB), CAST(?10 AS BLOB)) > 0)
-    AND (?11 IS NULL OR created_at >= ?11)
-    AND (?12 IS NULL OR created_at < ?12)
-ORDER BY seq;
+-- Dead letters that fit a filter and whose place is free. Parameters: the filter. Followers of one that blocked wait
+-- for it as before, and are let go when it is settled.
+SELECT rowid FROM outbox_dead AS dead
+WHERE (?2 IS NULL OR ?2 = 'dead')
+    AND NOT EXISTS (
+        SELECT 1 FROM outbox_waiting AS waiting
+        WHERE waiting.lane = dead.lane AND waiting.seq = dead.seq AND waiting.leg = dead.leg)
+    AND
+{filter}
+ORDER BY seq, leg;
 
 -- Brings one back, unless a row waits in its place. Parameter: its rowid.
 INSERT INTO outbox_waiting (

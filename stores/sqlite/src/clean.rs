@@ -1,31 +1,106 @@
 //! Room: clean. What has served its time goes, some at a time, so that nobody waits long for the write lock.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Transaction, params};
 use sendoff::Result;
+use sendoff::store::{Cleaned, Windows};
 
 use crate::clock::micros;
 use crate::lease::write;
+use crate::operate::write_audit;
+use crate::sql::Sql;
 use crate::store::Inner;
 
 impl Inner {
+    /// On a relay's schedule, by the windows of the config and of the tables.
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
         let sql = self.sql.clone();
         let retention = self.config.retention.map(micros);
         let work = move |connection: &mut Connection| {
-            let needed: bool = connection
-                .prepare_cached(sql.clean.at(0))?
-                .query_row([retention], |row| row.get(0))?;
-            if !needed {
+            let mut needed = connection.prepare_cached(sql.clean_needed.first())?;
+            if !needed.query_row([retention], |row| row.get::<_, bool>(0))? {
                 return Ok(0);
             }
-            let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+            drop(needed);
             let tx = write(connection)?;
-            let keys = tx.prepare_cached(sql.clean.at(1))?.execute([limit])?;
-            let left = limit.saturating_sub(i64::try_from(keys).unwrap_or(i64::MAX));
-            let delivered = tx.prepare_cached(sql.clean.at(2))?.execute(params![retention, left])?;
+            let mut allowance = Allowance::of(limit);
+            allowance.delete(&tx, sql.clean_dedup.first(), None)?;
+            allowance.delete(&tx, sql.clean_inbox.first(), None)?;
+            if let Some(retention) = retention {
+                allowance.delete(&tx, sql.clean_delivered.first(), Some(retention))?;
+            }
             tx.commit()?;
-            Ok(u64::try_from(keys + delivered).unwrap_or(u64::MAX))
+            Ok(allowance.deleted)
         };
         self.operate.call("what is old could not be cleaned up", work).await
+    }
+
+    /// By an operator, by windows of their own.
+    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        let (sql, windows, who) = (self.sql.clone(), *windows, who.to_owned());
+        let work = move |connection: &mut Connection| {
+            let tx = write(connection)?;
+            let cleaned = clean_up(&tx, &sql, &windows, limit)?;
+            write_audit(&tx, &sql, &who, "clean", &as_asked(&windows), cleaned.deleted)?;
+            tx.commit()?;
+            Ok(cleaned)
+        };
+        self.operate.call("what is old could not be cleaned up", work).await
+    }
+}
+
+fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) -> rusqlite::Result<Cleaned> {
+    let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
+    let mut allowance = Allowance::of(limit);
+    if delivered.is_some() {
+        allowance.delete(tx, sql.clean_delivered.first(), delivered)?;
+    }
+    if dead.is_some() {
+        allowance.delete(tx, sql.clean_dead.first(), dead)?;
+    }
+    if windows.dedup {
+        allowance.delete(tx, sql.clean_dedup.first(), None)?;
+    }
+    let mut left = tx.prepare_cached(sql.clean_left.first())?;
+    let remaining: i64 = left.query_row(params![delivered, dead, windows.dedup], |row| row.get(0))?;
+    Ok(Cleaned {
+        deleted: allowance.deleted,
+        remaining: u64::try_from(remaining).unwrap_or_default(),
+    })
+}
+
+fn as_asked(windows: &Windows) -> String {
+    let seconds = |window: Option<std::time::Duration>| window.map(|window| window.as_secs());
+    serde_json::json!({
+        "delivered_seconds": seconds(windows.delivered),
+        "dead_seconds": seconds(windows.dead),
+        "dedup": windows.dedup,
+    })
+    .to_string()
+}
+
+/// How much may still be deleted.
+struct Allowance {
+    left: i64,
+    deleted: u64,
+}
+
+impl Allowance {
+    fn of(limit: usize) -> Self {
+        Self {
+            left: i64::try_from(limit).unwrap_or(i64::MAX),
+            deleted: 0,
+        }
+    }
+
+    /// Runs a statement that takes an age, if there is one, and a limit.
+    fn delete(&mut self, tx: &Transaction<'_>, text: &str, age: Option<i64>) -> rusqlite::Result<()> {
+        let mut statement = tx.prepare_cached(text)?;
+        let gone = match age {
+            Some(age) => statement.execute([age, self.left])?,
+            None => statement.execute([self.left])?,
+        };
+        self.left = self.left.saturating_sub(i64::try_from(gone).unwrap_or(i64::MAX));
+        self.deleted += u64::try_from(gone).unwrap_or_default();
+        Ok(())
     }
 }

@@ -7,6 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::SqliteConfig;
+use crate::busy::wait_for_locks;
 use crate::error::explain;
 
 /// What a connection is for.
@@ -57,7 +58,7 @@ impl Connect {
     }
 
     fn set_up(&self, connection: &Connection) -> rusqlite::Result<()> {
-        connection.busy_timeout(self.busy_timeout)?;
+        wait_for_locks(connection, self.busy_timeout)?;
         connection.set_prepared_statement_cache_capacity(64);
         match self.purpose {
             Purpose::Read => return connection.pragma_update(None, "query_only", true),

@@ -21,6 +21,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod busy;
 mod clean;
 mod clock;
 mod config;

@@ -2,6 +2,9 @@
 
 use sendoff::emit::Names;
 
+/// The condition that several statements share; a line `{filter}` stands for it.
+const FILTER: &str = include_str!("../sql/filter.sql");
+
 /// The statements of one file, in order.
 #[derive(Debug)]
 pub(crate) struct Text(Vec<String>);
@@ -29,7 +32,10 @@ macro_rules! texts {
         impl Sql {
             pub(crate) fn new(names: &Names) -> Self {
                 Self {
-                    $($verb: split(&names.render(include_str!(concat!("../sql/", stringify!($verb), ".sql")))),)+
+                    $($verb: {
+                        let text = include_str!(concat!("../sql/", stringify!($verb), ".sql"));
+                        split(&names.render(&text.replace("{filter}\n", FILTER)))
+                    },)+
                 }
             }
 
@@ -45,31 +51,46 @@ texts!(
     absolve,
     acquire,
     audit,
+    audits,
     backlog,
     blocked_keys,
     check_lanes,
-    clean,
+    clean_dead,
+    clean_dedup,
+    clean_delivered,
+    clean_inbox,
+    clean_left,
+    clean_needed,
+    count,
     die_ready,
     die_waiting,
+    discard_dead,
     enlist,
     evict,
     find,
     follow_on,
+    hasten,
     heartbeat,
     hold_back,
     key_left,
+    keys,
+    lane_views,
     ledger_create,
     ledger_read,
     ledger_write,
     list,
+    pause,
     paused,
+    pauses,
     read_due,
     read_ready,
     relays,
     release,
+    release_key,
     release_orphans,
     remove_ready,
     remove_waiting,
+    resume,
     retire,
     retry_dead,
     settle_delivered,
@@ -122,6 +143,8 @@ mod tests {
         let mut files: Vec<String> = files
             .map(|name| name.into_string().unwrap().replace(".sql", ""))
             .collect();
+        // A part of others.
+        files.retain(|file| file != "filter");
         files.sort();
         let sql = Sql::new(&Names::default());
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A filter as the values of `list.sql`.
+//! A filter as the values of `filter.sql`.
 
 use rusqlite::types::Value;
 use sendoff::Uuid;
@@ -6,7 +6,7 @@ use sendoff::store::Filter;
 
 use crate::clock::from_time;
 
-/// The first twelve values of `list.sql` and `retry_dead.sql`.
+/// The twelve values of `filter.sql`.
 pub(super) fn values(filter: &Filter) -> Vec<Value> {
     let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
     let time = |time: Option<std::time::SystemTime>| time.map_or(Value::Null, |at| Value::Integer(from_time(at)));
@@ -31,6 +31,17 @@ pub(super) fn values(filter: &Filter) -> Vec<Value> {
     ]
 }
 
+/// A limit or an offset.
+pub(super) fn number(number: usize) -> i64 {
+    i64::try_from(number).unwrap_or(i64::MAX)
+}
+
+/// A filter as the audit keeps it.
+pub(super) fn as_asked(filter: &Filter) -> String {
+    // Only a time before the epoch does not serialise, and none of these is.
+    serde_json::to_string(filter).unwrap_or_else(|_| "{}".to_owned())
+}
+
 /// The usual ways to write these ids, as a JSON array: programs in other languages do not all write them as Rust does,
 /// and an index finds only what is written the same.
 pub(super) fn spellings(ids: &[Uuid]) -> String {
@@ -44,7 +55,7 @@ pub(super) fn spellings(ids: &[Uuid]) -> String {
 }
 
 /// A topic with `*` as a pattern of SQLite's GLOB, which minds upper and lower case, as LIKE does not.
-fn glob(topic: &str) -> String {
+pub(super) fn glob(topic: &str) -> String {
     topic.replace('[', "[[]").replace('?', "[?]")
 }
 

@@ -4,7 +4,7 @@ use rusqlite::{Connection, Row, Statement};
 use sendoff::Result;
 use sendoff::store::{BlockedKey, Lane, OwnerId};
 
-use super::Settling;
+use super::key::follow_on;
 use crate::lease::{held, json, write};
 use crate::store::Inner;
 
@@ -40,16 +40,10 @@ pub(crate) async fn release_orphans(store: &Inner, owner: OwnerId, lanes: &[Lane
             .map(|(lane, _)| *lane)
             .filter(|lane| lanes.contains(lane))
             .collect();
-        let settling = Settling {
-            tx: &tx,
-            sql: &sql,
-            now: held.now,
-            keeps: false,
-        };
         let orphans = keys(&mut *tx.prepare_cached(sql.release_orphans.first())?, &json(&owned))?;
         let mut became_due = 0;
         for key in orphans {
-            became_due += settling.follow_on(&key)?;
+            became_due += follow_on(&tx, &sql, &key)?;
         }
         tx.commit()?;
         Ok(u64::try_from(became_due).unwrap_or_default())

@@ -6,10 +6,11 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 use sendoff::store::{BlockedKey, Lane, RetryState, Room, Settlement, Verdict};
 
 use super::Settling;
+use crate::sql::Sql;
 
 /// The keys that a transaction has touched.
 #[derive(Debug, Default)]
@@ -70,7 +71,7 @@ impl Keys {
             }
             // Only the waiting table has rows behind others, and a ready row was not in it.
             if touch.gone && touch.waited {
-                woke |= settling.follow_on(&key)? > 0;
+                woke |= follow_on(settling.tx, settling.sql, &key)? > 0;
             }
             touch.held.sort_unstable();
             for seq in touch.held {
@@ -93,15 +94,28 @@ impl Keys {
     }
 }
 
-impl Settling<'_> {
-    /// The next held rows of the key become due.
-    pub(super) fn follow_on(&self, key: &BlockedKey) -> rusqlite::Result<usize> {
-        self.run(
-            self.sql.follow_on.first(),
-            params![key.lane, &*key.key, &*key.leg, self.now],
-        )
-    }
+/// The next held rows of the key become due.
+pub(crate) fn follow_on(tx: &Transaction<'_>, sql: &Sql, key: &BlockedKey) -> rusqlite::Result<usize> {
+    let mut statement = tx.prepare_cached(sql.follow_on.first())?;
+    statement.execute(params![key.lane, &*key.key, &*key.leg])
+}
 
+/// The legs that a row stood in the way of: its own, or for a row that was not routed yet every leg that has held rows.
+pub(crate) fn legs_behind(
+    tx: &Transaction<'_>,
+    sql: &Sql,
+    lane: Lane,
+    key: &str,
+    leg: &str,
+) -> rusqlite::Result<Vec<String>> {
+    if !leg.is_empty() {
+        return Ok(vec![leg.to_owned()]);
+    }
+    let mut legs = tx.prepare_cached(sql.follow_on.at(1))?;
+    legs.query_map(params![lane, key], |row| row.get(0))?.collect()
+}
+
+impl Settling<'_> {
     /// The rows behind this one are held again.
     fn hold_back(&self, key: &BlockedKey, seq: i64) -> rusqlite::Result<usize> {
         self.run(self.sql.hold_back.first(), params![key.lane, &*key.key, &*key.leg, seq])

@@ -12,6 +12,7 @@ use sendoff::store::{Lane, OwnerId, Room, SettleReport, Settlement};
 
 pub(crate) use self::blocked::{blocked_keys, release_orphans};
 use self::key::Keys;
+pub(crate) use self::key::{follow_on, legs_behind};
 use self::plan::Plan;
 use crate::lease::{held, write};
 use crate::sql::Sql;

@@ -4,7 +4,7 @@ use rusqlite::params;
 use sendoff::store::{DeadReason, Settlement, Verdict};
 
 use super::Settling;
-use super::key::Keys;
+use super::key::{Keys, legs_behind};
 use super::plan::kept_error;
 use super::ready::PLACE_TAKEN;
 use crate::clock::micros;
@@ -42,10 +42,8 @@ impl Settling<'_> {
             if let Some(key) = &settlement.key {
                 keys.gone(place.lane, key, "");
                 // It stood before the rows of every leg, also of those that it was delivered to.
-                let mut legs = self.tx.prepare_cached(self.sql.follow_on.at(1))?;
-                let mut rows = legs.query(params![place.lane, &**key])?;
-                while let Some(row) = rows.next()? {
-                    keys.gone(place.lane, key, &row.get::<_, String>(0)?);
+                for leg in legs_behind(self.tx, self.sql, place.lane, key, "")? {
+                    keys.gone(place.lane, key, &leg);
                 }
             }
         }

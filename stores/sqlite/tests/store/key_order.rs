@@ -138,7 +138,14 @@ async fn a_dead_head_that_blocks_holds_its_followers_until_an_operator_acts() {
     assert_eq!(outbox.store.blocked_keys(&lanes).await.unwrap().len(), 1);
     assert_eq!(outbox.store.release_orphans(relay.owner, &lanes).await.unwrap(), 0);
 
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), "ops").await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&Filter::default(), usize::MAX, "ops")
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(queue(&outbox), "1:retry:due 2:held 3:held");
     settle_next(&mut relay, Verdict::Delivered).await;
     assert_eq!(relay.payloads().await, ["2", "3"]);
@@ -223,7 +230,11 @@ async fn a_row_that_was_not_routed_yet_holds_and_lets_go_every_leg() {
         .settle(&rows[1], &[("audit", Verdict::Hold), ("shop", Verdict::Hold)])
         .await;
     assert_eq!(queue(&outbox), "2:held 2:held");
-    outbox.store.retry_dead(&Filter::default(), "ops").await.unwrap();
+    outbox
+        .store
+        .retry_dead(&Filter::default(), usize::MAX, "ops")
+        .await
+        .unwrap();
     assert_eq!(queue(&outbox), "1:retry:due 2:held 2:held");
     let lanes: Vec<_> = relay.grants.iter().map(|grant| grant.lane).collect();
     assert_eq!(outbox.store.release_orphans(relay.owner, &lanes).await.unwrap(), 0);

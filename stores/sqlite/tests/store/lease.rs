@@ -279,11 +279,17 @@ async fn cleaning_takes_what_has_served_its_time() {
     relay.settle_all(&settlements).await;
     outbox.run(
         "UPDATE outbox_dedup SET until = 1 WHERE idempotency_key = 'old';
-         UPDATE outbox_delivered SET delivered_at = 1 WHERE idempotency_key = 'old';",
+         UPDATE outbox_delivered SET delivered_at = 1 WHERE idempotency_key = 'old';
+         INSERT INTO outbox_inbox (consumer, message_id, handled_at) VALUES ('billing', 'old', 1);
+         INSERT INTO outbox_inbox (consumer, message_id) VALUES ('billing', 'new');",
     );
-    assert_eq!(outbox.store.clean(1).await.unwrap(), 1);
-    assert_eq!(outbox.store.clean(1).await.unwrap(), 1);
+    assert_eq!(outbox.store.clean(2).await.unwrap(), 2);
+    assert_eq!(outbox.store.clean(2).await.unwrap(), 1);
     assert_eq!(outbox.store.clean(1).await.unwrap(), 0);
+    assert_eq!(
+        outbox.ask::<String>("SELECT group_concat(message_id) FROM outbox_inbox"),
+        "new"
+    );
     for table in ["outbox_dedup", "outbox_delivered"] {
         assert_eq!(
             outbox.ask::<String>(&format!("SELECT group_concat(idempotency_key) FROM {table}")),

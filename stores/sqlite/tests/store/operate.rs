@@ -3,7 +3,7 @@ use std::time::{Duration, SystemTime};
 use sendoff::store::{Filter, OperateStore, RelayStore, Status};
 use sendoff::{Event, Message};
 
-use crate::outbox::{TestOutbox, dead, keyed, retry, text};
+use crate::outbox::{TestOutbox, dead, keyed, parked, retry, text};
 
 fn filter(change: impl FnOnce(&mut Filter)) -> Filter {
     let mut filter = Filter::default();
@@ -143,11 +143,11 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     let some = filter(|f| f.topic = Some("nothing.*".to_owned()));
-    assert_eq!(outbox.store.retry_dead(&some, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&some, usize::MAX, "ann").await.unwrap(), 0);
     let other = filter(|f| f.status = Some(Status::Retry));
-    assert_eq!(outbox.store.retry_dead(&other, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&other, usize::MAX, "ann").await.unwrap(), 0);
     let all = filter(|f| f.status = Some(Status::Dead));
-    assert_eq!(outbox.store.retry_dead(&all, "ann").await.unwrap(), 3);
+    assert_eq!(outbox.store.retry_dead(&all, usize::MAX, "ann").await.unwrap(), 3);
     let rows = relay.deliveries().await;
     assert_eq!(
         rows.iter().map(|row| &row.payload[..]).collect::<Vec<_>>(),
@@ -182,7 +182,14 @@ async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
         "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
          SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
     );
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), "ann").await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&Filter::default(), usize::MAX, "ann")
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(
         outbox.ask::<String>("SELECT CAST(payload AS TEXT) FROM outbox_dead"),
         "a"
@@ -199,4 +206,283 @@ async fn what_is_paused_is_told() {
         paused,
         [("sink".into(), "audit".into()), ("topic".into(), "order.*".into())]
     );
+}
+
+/// The payloads of the waiting rows that are due now, and those that are not, in the order of their numbers.
+fn due_and_not(outbox: &TestOutbox) -> (String, String) {
+    let of = |condition: &str| {
+        outbox.ask::<String>(&format!(
+            "SELECT coalesce(group_concat(CAST(payload AS TEXT)), '') FROM (SELECT * FROM outbox_waiting ORDER BY seq)
+             WHERE {condition}"
+        ))
+    };
+    let now = "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)";
+    (
+        of(&format!("due_at <= {now}")),
+        of(&format!("due_at IS NULL OR due_at > {now}")),
+    )
+}
+
+fn actions(outbox: &TestOutbox) -> String {
+    outbox.ask("SELECT group_concat(who || ' ' || action || ' ' || affected) FROM outbox_audit")
+}
+
+#[tokio::test]
+async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot_go() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&[text("1"), text("2"), text("3")]).await;
+    let mut relay = outbox.relay().await;
+    for row in relay.deliveries().await {
+        relay.settle(&row, &[("audit", dead(false))]).await;
+    }
+    outbox.run(
+        "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
+         SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
+    );
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), 1, "ann").await.unwrap(), 1);
+    assert_eq!(due_and_not(&outbox).0, "2");
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), 0, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), 9, "ann").await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn counting_agrees_with_the_list() {
+    let outbox = one_of_each().await;
+    assert_eq!(outbox.store.count(&Filter::default()).await.unwrap(), 5);
+    let some = filter(|f| f.status = Some(Status::Pending));
+    assert_eq!(outbox.store.count(&some).await.unwrap(), 2);
+    let some = filter(|f| f.topic = Some("mail*".to_owned()));
+    assert_eq!(outbox.store.count(&some).await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn waiting_messages_are_made_due_and_held_ones_are_not() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&keyed("k", &["1", "2"])).await;
+    outbox
+        .emit(&[text("3"), text("4").delay(Duration::from_secs(60))])
+        .await;
+    let mut relay = outbox.relay().await;
+    let rows = relay.deliveries().await;
+    relay.settle(&rows[0], &[("audit", retry(60))]).await;
+    relay
+        .settle(&rows[1], &[("audit", sendoff::store::Verdict::Hold)])
+        .await;
+    relay.settle(&rows[2], &[("audit", retry(60))]).await;
+    assert_eq!(due_and_not(&outbox), (String::new(), "1,2,3,4".to_owned()));
+
+    let hasten = async |filter: Filter, reset, limit| outbox.store.hasten(&filter, reset, limit, "ann").await.unwrap();
+    assert_eq!(hasten(filter(|f| f.status = Some(Status::Dead)), true, 9).await, 0);
+    assert_eq!(hasten(filter(|f| f.status = Some(Status::Pending)), false, 9).await, 1);
+    assert_eq!(due_and_not(&outbox).0, "4");
+    assert_eq!(hasten(Filter::default(), false, 1).await, 1);
+    assert_eq!(due_and_not(&outbox).0, "1,4");
+    assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 1);
+    assert_eq!(
+        hasten(Filter::default(), true, 9).await,
+        2,
+        "one becomes due, both forget their attempts"
+    );
+    assert_eq!(due_and_not(&outbox), ("1,3,4".to_owned(), "2".to_owned()));
+    assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 0);
+    assert_eq!(hasten(Filter::default(), true, 9).await, 0);
+    assert!(actions(&outbox).starts_with("ann reset 0,ann hasten 1,ann hasten 1,ann reset 2"));
+}
+
+#[tokio::test]
+async fn discarding_a_dead_letter_lets_its_followers_go() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&keyed("k", &["1", "2", "3"])).await;
+    outbox.emit(&[text("other")]).await;
+    let mut relay = outbox.relay().await;
+    let rows = relay.deliveries().await;
+    relay.settle(&rows[0], &[("audit", dead(true))]).await;
+    for row in &rows[1..3] {
+        relay.settle(row, &[("audit", sendoff::store::Verdict::Hold)]).await;
+    }
+    relay.settle(&rows[3], &[("audit", dead(false))]).await;
+    let other = filter(|f| f.payload = Some("other".to_owned()));
+    assert_eq!(outbox.store.discard_dead(&other, 9, "ann").await.unwrap(), 1);
+    assert_eq!(due_and_not(&outbox), (String::new(), "2,3".to_owned()));
+    assert_eq!(
+        outbox.store.discard_dead(&Filter::default(), 0, "ann").await.unwrap(),
+        0
+    );
+    assert_eq!(
+        outbox.store.discard_dead(&Filter::default(), 9, "ann").await.unwrap(),
+        1
+    );
+    assert_eq!(due_and_not(&outbox), ("2,3".to_owned(), String::new()));
+    assert_eq!(outbox.store.backlog().await.unwrap().dead, 0);
+    assert_eq!(actions(&outbox), "ann discard 1,ann discard 0,ann discard 1");
+}
+
+#[tokio::test]
+async fn blocked_keys_are_shown_with_what_they_wait_for_and_can_be_released() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&keyed("dead", &["1", "2", "3"])).await;
+    outbox.emit(&keyed("retried", &["4", "5"])).await;
+    outbox.emit(&keyed("alone", &["6"])).await;
+    outbox.emit(&keyed("unrouted", &["7", "8"])).await;
+    outbox.emit(&keyed("fine", &["9"])).await;
+    let mut relay = outbox.relay().await;
+    for row in relay.deliveries().await {
+        let verdict = match &row.payload[..] {
+            b"1" | b"6" => ("audit", dead(true)),
+            b"4" => ("audit", retry(60)),
+            b"7" => ("", dead(true)),
+            b"9" => ("audit", parked(60)),
+            _ => ("audit", sendoff::store::Verdict::Hold),
+        };
+        relay.settle(&row, &[verdict]).await;
+    }
+    let keys = outbox.store.keys(10).await.unwrap();
+    let shown: Vec<_> = keys
+        .iter()
+        .map(|key| (key.key.as_str(), key.leg.as_str(), key.held, key.state.as_str()))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("dead", "audit", 2, "dead"),
+            ("retried", "audit", 1, "retry"),
+            ("unrouted", "audit", 1, "dead"),
+            ("alone", "audit", 0, "dead"),
+            ("unrouted", "", 0, "dead"),
+        ]
+    );
+    assert!(keys.iter().all(|key| key.head.is_some() && key.last_error.is_some()));
+    assert!(keys[0].due_at.is_none() && keys[1].due_at.is_some());
+    assert_eq!(outbox.store.keys(1).await.unwrap().len(), 1);
+
+    let release = async |key: &str, leg| outbox.store.release_key(key, leg, "ann").await.unwrap();
+    assert_eq!(release("nothing", None).await, 0);
+    assert_eq!(release("dead", Some("shop")).await, 0);
+    assert_eq!(release("dead", Some("audit")).await, 1);
+    assert_eq!(due_and_not(&outbox).0, "2,3");
+    assert_eq!(release("unrouted", None).await, 1);
+    assert_eq!(due_and_not(&outbox).0, "2,3,8");
+    assert_eq!(release("retried", None).await, 0, "what backs off is not given up");
+    assert_eq!(outbox.store.backlog().await.unwrap().dead, 3, "dead letters stay");
+}
+
+#[tokio::test]
+async fn lanes_are_shown_with_their_owners_and_what_is_in_them() {
+    let outbox = TestOutbox::new().await;
+    outbox.emit(&keyed("k", &["1", "2"])).await;
+    let views = outbox.store.lane_views().await.unwrap();
+    assert_eq!(views.len(), 80);
+    assert!(views.iter().all(|view| view.owner.is_none() && view.until.is_none()));
+    assert_eq!(views.iter().map(|view| view.ready).max(), Some(2));
+    let relay = outbox.relay().await;
+    let view = outbox.store.lane_views().await.unwrap().remove(7);
+    assert_eq!((view.lane, view.epoch, view.crashes), (7, 1, 0));
+    assert_eq!((view.owner, view.relay.as_deref()), (Some(relay.owner.0), Some("test")));
+    assert!(view.until.unwrap() > SystemTime::now());
+}
+
+#[tokio::test]
+async fn pauses_begin_end_and_are_told() {
+    use sendoff::store::{Pausable, RetryState, Verdict};
+    let outbox = TestOutbox::new().await;
+    let (sink, topic) = (Pausable::Sink("audit".into()), Pausable::Topic("order.*".into()));
+    assert!(outbox.store.pause(&sink, "ann").await.unwrap());
+    assert!(!outbox.store.pause(&sink, "bob").await.unwrap());
+    assert!(outbox.store.pause(&topic, "bob").await.unwrap());
+    let pauses = outbox.store.pauses().await.unwrap();
+    assert_eq!(pauses.len(), 2);
+    assert!(pauses.iter().any(|pause| pause.what == sink && pause.by == "ann"));
+    assert!(
+        pauses
+            .iter()
+            .all(|pause| pause.since.elapsed().unwrap_or_default() < Duration::from_secs(60))
+    );
+    assert_eq!(outbox.store.paused().await.unwrap().len(), 2);
+
+    outbox.emit(&[text("paused"), text("down")]).await;
+    let mut relay = outbox.relay().await;
+    for row in relay.deliveries().await {
+        let error = if row.payload == "paused" {
+            "the topic is paused"
+        } else {
+            "refused"
+        };
+        let verdict = Verdict::Retry {
+            state: RetryState::Down,
+            delay: Duration::from_secs(60),
+            charged: false,
+            error: error.to_owned(),
+        };
+        relay.settle(&row, &[("audit", verdict)]).await;
+    }
+    assert!(outbox.store.resume(&sink, "ann").await.unwrap());
+    assert_eq!(due_and_not(&outbox).0, "");
+    assert!(outbox.store.resume(&topic, "ann").await.unwrap());
+    assert_eq!(
+        due_and_not(&outbox).0,
+        "paused",
+        "what waited for the topic goes on at once"
+    );
+    assert!(!outbox.store.resume(&topic, "ann").await.unwrap());
+    assert!(outbox.store.pauses().await.unwrap().is_empty());
+    let audit = outbox.store.audit(2).await.unwrap();
+    assert_eq!(audit.len(), 2);
+    assert_eq!(
+        (audit[0].action.as_str(), audit[0].affected),
+        ("resume", 0),
+        "the newest first"
+    );
+    assert_eq!(
+        (audit[1].filter.as_str(), audit[1].affected),
+        (r#"{"topic":"order.*"}"#, 1)
+    );
+}
+
+#[tokio::test]
+async fn cleaning_up_deletes_what_is_older_than_its_windows() {
+    use sendoff::store::{Cleaned, Windows};
+    let outbox = TestOutbox::with(|config| config.retention(Duration::from_secs(999_999))).await;
+    let messages: Vec<_> = (0..6).map(|n| text(&n.to_string()).idempotency_key(n)).collect();
+    outbox.emit(&messages).await;
+    let mut relay = outbox.relay().await;
+    for (row, n) in relay.deliveries().await.into_iter().zip(0..) {
+        let verdict = if n < 3 { vec![] } else { vec![("audit", dead(n == 3))] };
+        relay.settle(&row, &verdict).await;
+    }
+    outbox.run(
+        "UPDATE outbox_delivered SET delivered_at = 1 WHERE seq < 3;
+         UPDATE outbox_dead SET dead_at = 1 WHERE seq < 6;
+         UPDATE outbox_dedup SET until = 1 WHERE idempotency_key < '2';",
+    );
+    let hour = Some(Duration::from_secs(3600));
+    let clean = async |windows, limit| outbox.store.clean_up(&windows, limit, "ann").await.unwrap();
+    let nothing = Cleaned {
+        deleted: 0,
+        remaining: 0,
+    };
+    assert_eq!(clean(Windows::default(), 100).await, nothing);
+    let windows = Windows {
+        delivered: hour,
+        dead: hour,
+        dedup: true,
+    };
+    assert_eq!(
+        clean(windows, 3).await,
+        Cleaned {
+            deleted: 3,
+            remaining: 2
+        }
+    );
+    assert_eq!(
+        clean(windows, 3).await,
+        Cleaned {
+            deleted: 2,
+            remaining: 0
+        }
+    );
+    let left = |table: &str| outbox.ask::<String>(&format!("SELECT group_concat(idempotency_key) FROM outbox_{table}"));
+    assert_eq!(left("delivered"), "2");
+    assert_eq!(left("dead"), "3,5", "one blocks its key, one is young");
+    assert_eq!(left("dedup"), "2,3,4,5");
+    assert_eq!(actions(&outbox), "ann clean 0,ann clean 3,ann clean 2");
 }

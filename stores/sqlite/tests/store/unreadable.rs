@@ -136,7 +136,11 @@ async fn every_odd_row_becomes_a_dead_letter_and_spoils_no_other() {
     assert!(listing.messages.iter().all(|stored| stored.status == Status::Dead));
     assert_eq!(listing.messages.len(), ODD.len());
     assert_eq!(
-        outbox.store.retry_dead(&Default::default(), "ops").await.unwrap(),
+        outbox
+            .store
+            .retry_dead(&Default::default(), usize::MAX, "ops")
+            .await
+            .unwrap(),
         ODD.len() as u64
     );
     let lanes: Vec<_> = relay.grants.iter().map(|grant| grant.lane).collect();

@@ -1,0 +1,10 @@
+-- Whether there is anything to do: asked first, because relays ask again and again and the write lock is everybody's.
+-- Parameter: retention in microseconds, or NULL to keep delivered messages.
+SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER))
+    OR EXISTS (
+        SELECT 1 FROM outbox_inbox
+        WHERE handled_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - 1000000 * coalesce(
+            (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000))
+    OR EXISTS (
+        SELECT 1 FROM outbox_delivered
+        WHERE delivered_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)

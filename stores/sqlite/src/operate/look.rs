@@ -1,0 +1,87 @@
+//! Looking at messages: changes nothing.
+
+use std::time::Duration;
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, Row, params_from_iter};
+use sendoff::store::{Backlog, Filter, Listing, Stored, Summary};
+use sendoff::{Result, Uuid};
+
+use super::filter::{number, spellings, values};
+use super::stored::stored;
+use crate::store::Inner;
+
+impl Inner {
+    pub(super) async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+        let sql = self.sql.clone();
+        let mut values = values(filter);
+        // One more than asked for tells whether there are more.
+        values.extend([number(limit.saturating_add(1)), number(offset)].map(Value::Integer));
+        let work = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql.list.first())?;
+            let rows = statement.query_map(params_from_iter(values), stored)?;
+            rows.collect::<rusqlite::Result<Vec<Stored>>>()
+        };
+        let mut messages = self.operate.call("messages could not be listed", work).await?;
+        let more = messages.len() > limit;
+        messages.truncate(limit);
+        Ok(Listing { messages, more })
+    }
+
+    pub(super) async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql.find.first())?;
+            let rows = statement.query_map([spellings(&[id])], stored)?;
+            rows.collect()
+        };
+        self.operate.call("the message could not be looked up", work).await
+    }
+
+    pub(super) async fn count(&self, filter: &Filter) -> Result<u64> {
+        let (sql, values) = (self.sql.clone(), values(filter));
+        let work = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql.count.first())?;
+            statement.query_row(params_from_iter(values), |row| count(row, 0))
+        };
+        self.operate.call("messages could not be counted", work).await
+    }
+
+    pub(super) async fn summary(&self) -> Result<Summary> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            connection.prepare_cached(sql.summary.first())?.query_row([], |row| {
+                let age = row.get::<_, Option<i64>>(5)?;
+                Ok(Summary {
+                    ready: count(row, 0)?,
+                    waiting: count(row, 1)?,
+                    failed: count(row, 2)?,
+                    dead: count(row, 3)?,
+                    delivered: count(row, 4)?,
+                    oldest_ready: age.map(|age| Duration::from_micros(u64::try_from(age).unwrap_or_default())),
+                })
+            })
+        };
+        self.operate.call("the outbox could not be summed up", work).await
+    }
+
+    pub(crate) async fn backlog(&self) -> Result<Backlog> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            connection.prepare_cached(sql.backlog.first())?.query_row([], |row| {
+                Ok(Backlog {
+                    ready: count(row, 0)?,
+                    due: count(row, 1)?,
+                    waiting: count(row, 2)?,
+                    dead: count(row, 3)?,
+                })
+            })
+        };
+        self.operate.call("the backlog could not be counted", work).await
+    }
+}
+
+/// A count of rows.
+pub(super) fn count(row: &Row<'_>, column: usize) -> rusqlite::Result<u64> {
+    Ok(u64::try_from(row.get::<_, i64>(column)?).unwrap_or_default())
+}
