@@ -23,8 +23,6 @@ pub(crate) struct Progress {
 pub(crate) struct Attempt {
     now: Instant,
     start: i64,
-    /// Whether it starts where nothing can have been missed below.
-    sweep: bool,
 }
 
 /// What is to be done with an answer.
@@ -42,14 +40,10 @@ impl Progress {
         let swept = *self.swept.get_or_insert(now);
         let sweep = now.duration_since(swept) >= FULL_SWEEP_EVERY;
         if sweep {
-            self.lanes.rewind();
             self.swept = Some(now);
         }
-        Attempt {
-            now,
-            start: self.floors.floor(),
-            sweep,
-        }
+        let start = if sweep { 0 } else { self.floors.floor() };
+        Attempt { now, start }
     }
 
     /// What to ask for, and whether to take a transaction id with it.
@@ -62,21 +56,18 @@ impl Progress {
 
     /// Weighs an answer; the reasons are in `straggler.rs`.
     pub(crate) fn weigh(&mut self, attempt: &mut Attempt, sighting: &Sighting) -> Weighed {
-        match self.floors.judge(sighting) {
-            Judgement::Restart => {
-                tracing::warn!("the database's history has changed, as after a failover: reading from the beginning");
-                self.restart();
-                (attempt.start, attempt.sweep) = (0, true);
-                return Weighed::AskAgain;
-            }
-            Judgement::Sweep if !attempt.sweep => {
-                self.floors.note(attempt.now, sighting);
-                (attempt.start, attempt.sweep) = (self.floors.safe(), true);
-                return Weighed::AskAgain;
-            }
-            Judgement::Sweep | Judgement::Accept => {}
+        let judgement = self.floors.judge(sighting, attempt.start);
+        if judgement == Judgement::Restart {
+            tracing::warn!("the database's history has changed, as after a failover: reading from the beginning");
+            self.restart();
+            attempt.start = 0;
+            return Weighed::AskAgain;
         }
         self.floors.note(attempt.now, sighting);
+        if let Judgement::ReadFrom(start) = judgement {
+            attempt.start = start;
+            return Weighed::AskAgain;
+        }
         self.floors.advance(attempt.now, &sighting.snapshot);
         Weighed::Use
     }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::Result;
 use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room};
+use sendoff::{ErrorKind, Result};
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
@@ -198,7 +198,17 @@ impl Reader for PostgresReader {
             return Ok(page);
         }
         let lent = self.connect().await?;
-        let found = self.find(&lent, &request).await?;
+        let found = match self.find(&lent, &request).await {
+            Ok(found) => found,
+            Err(error) => {
+                // The server answered and is the same as before. Starting over would make a read that took too long
+                // take even longer.
+                if error.kind() == ErrorKind::Busy {
+                    self.session = Some(lent);
+                }
+                return Err(error);
+            }
+        };
         match self.take(&found, &request, &mut page) {
             Ok(()) => {
                 self.session = Some(lent);

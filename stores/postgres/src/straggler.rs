@@ -20,19 +20,22 @@
 //! > Every row of a lane with `seq ≤ min(C, F)` has been returned, unless its transaction is in `P` or rolled back.
 //!
 //! A read starts every lane at `min(C, F)` and sees some snapshot.
-//! - **All of `P` is still in progress in it** ([`Judgement::Accept`]). Then nothing below the start has become visible,
-//!   so the read has everything; and by (3) nothing it saw began after a commit that it has not returned. Rows can be
-//!   handed out. All visible rows up to the new `min(C, S)` have now been returned for any mark `S`, and those that are
-//!   invisible belong to transactions in progress. So `F` may be set to any `S` whose `X` is at most the snapshot's
-//!   `xmax`, if `P` becomes those transactions in progress that are below `X`.
-//! - **One of `P` has ended** ([`Judgement::Sweep`]). A row below the start may have become visible, and rows that were
-//!   read may have begun after its commit: they are thrown away, and everything is read again from the safe floor,
-//!   `B`: the highest mark with an `X` at or below some snapshot's `xmin`. Every transaction below it had ended then, so
-//!   all its rows were returned already. A read from `min(C, B)` needs no check, and hands out late rows and rows that
-//!   followed them in the order of `seq`, which is their order of commit.
+//! - **All of `P` is still in progress in it.** Then nothing below the start has become visible, so the read has
+//!   everything; and by (3) nothing it saw began after a commit that it has not returned. Its rows can be handed out.
+//! - **Some of `P` have ended.** Rows of theirs below the start may have become visible, and rows that were read may have
+//!   begun after their commit: the rows are thrown away, and everything is read again from where theirs begin. A
+//!   transaction with an id of at least some mark's `X` got its numbers after that mark's `S` was read, so they are all
+//!   above it: the read starts at `min(C, S)` for the mark before the oldest of those that ended. It has all their rows,
+//!   and rows that followed their commit, in the order of `seq`, which is the order of these commits. Should more of `P`
+//!   have ended in the snapshot of this read, it starts lower once more; `P` only has so many.
+//!
+//! Either way all visible rows up to the new `min(C, S)` have now been returned, for any mark `S`, and those that are
+//! invisible belong to transactions in progress. So `F` may be set to any `S` whose `X` is at most the snapshot's `xmax`,
+//! if `P` becomes those transactions in progress that are below `X`. A mark with no such transaction is safe for good: it
+//! is kept as the lowest place where a read ever has to start.
 //!
 //! Time plays no part in this. It only keeps `P` small: a mark with transactions in progress is adopted once they have
-//! lasted a while, because each of them costs a sweep when it ends; and taking a transaction id is not free.
+//! lasted a while, because each of them costs a second read when it ends; and taking a transaction id is not free.
 //!
 //! Numbers can also go backwards: after a failover to a standby that lagged, or a crash that lost asynchronous commits.
 //! A new connection, another start of the server or a smaller `xmax` makes the reader start over
@@ -101,13 +104,13 @@ pub(crate) struct Sighting {
     pub(crate) started: SystemTime,
 }
 
-/// What is to be done with the rows of a read that started at [`Floors::floor`].
+/// What is to be done with the rows of a read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judgement {
     /// They are good.
     Accept,
-    /// Rows below may have become visible: throw them away and read from [`Floors::safe`].
-    Sweep,
+    /// Rows below may have become visible: throw them away and read from here.
+    ReadFrom(i64),
     /// It is not the server, or not the history, that the floors are about: start over from nothing.
     Restart,
 }
@@ -126,9 +129,9 @@ pub(crate) struct Floors {
     safe: i64,
     /// The id of the floor's mark.
     bound: u64,
-    /// `P`.
+    /// `P`, sorted.
     pending: Vec<u64>,
-    /// In order; the ones up to `floor` are kept until they are safe.
+    /// In order; those up to `floor` are kept until they are safe.
     marks: VecDeque<Mark>,
     /// The head that the last read saw: the first half of the next mark.
     head: Option<i64>,
@@ -143,11 +146,6 @@ impl Floors {
         self.floor
     }
 
-    /// Where a read has to start that must not miss anything.
-    pub(crate) fn safe(&self) -> i64 {
-        self.safe
-    }
-
     /// Whether the next read shall take a transaction id.
     pub(crate) fn wants_mark(&self, now: Instant) -> bool {
         let newest = self.marks.back().map_or(self.floor, |mark| mark.seq.max(self.floor));
@@ -155,18 +153,26 @@ impl Floors {
         due && self.head.is_some_and(|head| head > newest)
     }
 
-    /// Judges a read that started at [`Floors::floor`].
-    pub(crate) fn judge(&self, sighting: &Sighting) -> Judgement {
+    /// Judges a read that started at `start`.
+    pub(crate) fn judge(&self, sighting: &Sighting, start: i64) -> Judgement {
+        let snapshot = &sighting.snapshot;
         let rewritten = self
             .seen
-            .is_some_and(|(xmax, started)| sighting.snapshot.xmax < xmax || sighting.started != started);
+            .is_some_and(|(xmax, started)| snapshot.xmax < xmax || sighting.started != started);
         if rewritten {
-            Judgement::Restart
-        } else if self.pending.iter().all(|xid| sighting.snapshot.is_running(*xid)) {
-            Judgement::Accept
-        } else {
-            Judgement::Sweep
+            return Judgement::Restart;
         }
+        let ended = self.pending.iter().find(|xid| !snapshot.is_running(**xid));
+        match ended.map(|xid| self.before(*xid)) {
+            Some(begins) if begins < start => Judgement::ReadFrom(begins),
+            Some(_) | None => Judgement::Accept,
+        }
+    }
+
+    /// All numbers of this transaction, and of those after it, are above the one returned.
+    fn before(&self, xid: u64) -> i64 {
+        let mark = self.marks.iter().rev().find(|mark| mark.xid <= xid);
+        mark.map_or(self.safe, |mark| mark.seq)
     }
 
     /// Takes note of what a read told about its moment, whether or not its rows are used.
@@ -179,7 +185,7 @@ impl Floors {
         self.seen = Some((sighting.snapshot.xmax, sighting.started));
     }
 
-    /// Raises the floors after a read whose rows are used: one that was accepted, or a sweep.
+    /// Raises the floors after a read that was accepted.
     pub(crate) fn advance(&mut self, now: Instant, snapshot: &Snapshot) {
         let adoptable = |mark: &&Mark| {
             let patient = mark.xid <= snapshot.xmax && now.duration_since(mark.at) >= PATIENCE;
@@ -201,7 +207,7 @@ impl Floors {
         self.thin_out();
     }
 
-    /// Every second mark goes, so that those left still reach from the safe floor to the newest. The last two stay:
+    /// Every second mark goes, so that those left still reach from the safe one to the newest. The last two stay:
     /// they may not have been adopted yet.
     fn thin_out(&mut self) {
         if self.marks.len() <= MARKS_KEPT {
@@ -213,5 +219,25 @@ impl Floors {
             at += 1;
             at % 2 == 1 || at > last
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_snapshot_is_read_as_the_server_writes_it() {
+        let snapshot = Snapshot::parse("10:20:14,10").unwrap();
+        assert_eq!((snapshot.xmin, snapshot.xmax), (10, 20));
+        assert!([10, 14, 20, 4_294_967_297].iter().all(|xid| snapshot.is_running(*xid)));
+        assert!([9, 11, 19].iter().all(|xid| !snapshot.is_running(*xid)));
+        assert_eq!(snapshot.running_below(14), [10]);
+        assert!(Snapshot::parse("4294967297:4294967297:").unwrap().running.is_empty());
+        assert!(
+            ["", "1:2", "a:2:", "1:2:x"]
+                .iter()
+                .all(|text| Snapshot::parse(text).is_none())
+        );
     }
 }
