@@ -1,6 +1,7 @@
 -- The filter as a condition, put in where a statement says so. NULL where it says nothing, and an empty array of ids:
 -- ?1 ids, ?3 topic as a GLOB, ?4 key, ?5 and ?6 aggregate type and id, ?7 idempotency key, ?8 leg, ?9 part of the
--- error, ?10 part of the payload, ?11 and ?12 created from and until. ?2 is the status, which every statement knows by itself.
+-- error, ?10 part of the payload, ?11 and ?12 created from and until. ?2 is the status, which every statement
+-- knows by itself.
     (json_array_length(?1) = 0 OR id IN (SELECT value FROM json_each(?1)))
     AND (?3 IS NULL OR topic GLOB ?3)
     AND (?4 IS NULL OR key = ?4)

@@ -1,5 +1,6 @@
 -- Makes waiting rows that fit a filter due, oldest first. What is due already is left alone, so that asking again goes
--- on behind it; a held row waits for its turn, whoever asks. Parameters: the filter, how many, whether their attempts are forgotten.
+-- on behind it; a held row waits for its turn, whoever asks. Parameters: the filter, how many, whether their
+-- attempts are forgotten.
 UPDATE outbox_waiting
 SET due_at = min(due_at, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
     attempts = CASE WHEN ?14 THEN 0 ELSE attempts END,

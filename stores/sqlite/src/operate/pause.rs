@@ -1,10 +1,9 @@
 //! Pausing topics and sinks.
 
 use rusqlite::{Connection, Row, Transaction, params};
-use sendoff::Result;
 use sendoff::store::{Pausable, PauseView};
+use sendoff::{Pattern, Result};
 
-use super::filter::glob;
 use super::write_audit;
 use crate::clock::to_time;
 use crate::sql::Sql;
@@ -31,7 +30,7 @@ impl Inner {
             let (kind, name) = what.kind_and_name();
             let resumed = tx.prepare_cached(sql.resume.at(0))?.execute(params![kind, name])? > 0;
             if let (true, Pausable::Topic(topic)) = (resumed, &what) {
-                tx.prepare_cached(sql.resume.at(1))?.execute([glob(topic)])?;
+                make_due(tx, sql, topic)?;
             }
             write_audit(tx, sql, &who, "resume", &as_asked(&what), u64::from(resumed))?;
             Ok(resumed)
@@ -61,6 +60,22 @@ impl Inner {
     }
 }
 
+/// Messages that waited because of a pause of these topics go on at once.
+fn make_due(tx: &Transaction<'_>, sql: &Sql, paused: &str) -> rusqlite::Result<()> {
+    let pattern: Option<Pattern> = paused.parse().ok();
+    let mut waiting = tx.prepare_cached(sql.resume.at(1))?;
+    // A topic that is not UTF-8 is no message's, so no relay has made it wait.
+    let topics = waiting.query_map([], |row| Ok(row.get_ref(0)?.as_str().ok().map(str::to_owned)))?;
+    let topics: Vec<Option<String>> = topics.collect::<rusqlite::Result<_>>()?;
+    let mut wake = tx.prepare_cached(sql.resume.at(2))?;
+    for topic in topics.into_iter().flatten() {
+        if topic == paused || pattern.as_ref().is_some_and(|pattern| pattern.matches(&topic)) {
+            wake.execute([topic])?;
+        }
+    }
+    Ok(())
+}
+
 fn as_asked(what: &Pausable) -> String {
     let (kind, name) = what.kind_and_name();
     serde_json::json!({ kind: name }).to_string()
@@ -78,4 +93,14 @@ fn view(row: &Row<'_>) -> rusqlite::Result<PauseView> {
         since: to_time(row.get(2)?),
         by: row.get(3)?,
     })
+}
+
+/// The topics that a pause may have stopped. A pattern may say more than GLOB can: then all that wait for a pause are
+/// looked at again, and those of another pause wait again.
+fn topics(pattern: &str) -> String {
+    if pattern.contains(['?', '{', '[', '\\']) {
+        "*".to_owned()
+    } else {
+        glob(pattern)
+    }
 }
