@@ -2,6 +2,7 @@
 -- tables with the right to create roles; running it again does no harm. Then grant them to the roles that log in:
 --
 --     GRANT {emitter} TO shop;                 -- the application: emits, and can do nothing else here
+--     GRANT {consumer} TO billing;             -- an application that handles messages once, with the inbox
 --     GRANT {relay_role} TO sendoff;           -- `sendoff run`
 --     GRANT {operator} TO alice;               -- looks, retries, pauses
 --     GRANT {viewer} TO grafana;               -- looks; payloads included
@@ -10,7 +11,7 @@ DECLARE
     v_role text;
     v_schema text := coalesce(nullif('{schema}', ''), current_schema());
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['{emitter}', '{relay_role}', '{operator}', '{viewer}'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['{emitter}', '{consumer}', '{relay_role}', '{operator}', '{viewer}'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = v_role) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
         END IF;
@@ -26,19 +27,25 @@ GRANT INSERT (
 ) ON outbox_message TO {emitter};
 GRANT EXECUTE ON FUNCTION outbox_emit, outbox_emit_json, outbox_uuid_v7, outbox_lane_of TO {emitter};
 
+-- Consuming: notes that a message was handled.
+GRANT INSERT (consumer, message_id), SELECT (consumer, message_id) ON outbox_inbox TO {consumer};
+
 -- Relaying.
 GRANT SELECT, DELETE ON outbox_message TO {relay_role};
 GRANT SELECT ON SEQUENCE outbox_message_seq_seq TO {relay_role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_relay TO {relay_role};
 GRANT SELECT, INSERT ON outbox_delivered TO {relay_role};
 GRANT SELECT, UPDATE ON outbox_lane TO {relay_role};
-GRANT SELECT, DELETE ON outbox_dedup TO {relay_role};
+GRANT SELECT, DELETE ON outbox_dedup, outbox_inbox TO {relay_role};
+GRANT SELECT ON outbox_delivered_default TO {relay_role};
 GRANT SELECT ON outbox_control, outbox_setting, outbox_migration TO {relay_role};
-GRANT EXECUTE ON FUNCTION outbox_check_lanes, outbox_settle_delivered, outbox_is_held, outbox_add_history
-    TO {relay_role};
+GRANT EXECUTE ON FUNCTION outbox_check_lanes, outbox_settle_delivered, outbox_is_held, outbox_add_history,
+    outbox_clean_delivered, outbox_delivered_is_untidy, outbox_delivered_days, outbox_inbox_window TO {relay_role};
 
 -- Operating.
 GRANT SELECT ON outbox_all, outbox_message, outbox_waiting, outbox_dead, outbox_delivered, outbox_relay, outbox_lane,
     outbox_dedup, outbox_control, outbox_audit, outbox_setting, outbox_migration TO {operator}, {viewer};
 GRANT INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_control TO {operator};
 GRANT INSERT ON outbox_audit TO {operator};
+GRANT DELETE ON outbox_dedup TO {operator};
+GRANT EXECUTE ON FUNCTION outbox_clean_delivered TO {operator};

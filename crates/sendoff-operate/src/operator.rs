@@ -14,8 +14,8 @@ pub const MOST_ROWS: usize = 1000;
 /// Acts on an outbox in somebody's name.
 #[derive(Clone)]
 pub struct Operator {
-    store: Arc<dyn OperateStore>,
-    who: String,
+    pub(crate) store: Arc<dyn OperateStore>,
+    pub(crate) who: String,
 }
 
 impl Operator {
@@ -113,14 +113,14 @@ impl Operator {
     }
 
     async fn retry(&self, filter: &Filter) -> Result<RetryView> {
-        let retried = self.store.retry_dead(filter, &self.who).await?;
+        let retried = self.store.retry_dead(filter, usize::MAX, &self.who).await?;
         tracing::info!(who = self.who, retried, "dead letters were brought back");
         Ok(RetryView { retried })
     }
 }
 
 /// The filter without its status, which is dead or not given.
-fn of_dead(filter: &Filter) -> Result<Filter> {
+pub(crate) fn of_dead(filter: &Filter) -> Result<Filter> {
     match filter.status {
         None | Some(Status::Dead) => Ok(Filter {
             status: None,

@@ -54,11 +54,11 @@ impl OperateStore for Memory {
         })
     }
 
-    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
         self.retries.lock().unwrap().push((filter.clone(), who.to_owned()));
         let mut retried = 0;
         for row in self.rows.lock().unwrap().iter_mut() {
-            if row.status == Status::Dead && fits(filter, row) {
+            if row.status == Status::Dead && fits(filter, row) && retried < limit as u64 {
                 (row.status, row.attempts) = (Status::Pending, 0);
                 retried += 1;
             }

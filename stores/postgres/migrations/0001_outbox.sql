@@ -193,6 +193,15 @@ CREATE TABLE outbox_dedup (
 );
 CREATE INDEX ix_outbox_dedup_until ON outbox_dedup (until);
 
+-- Messages that consumers of this database have handled, within a window.
+CREATE TABLE outbox_inbox (
+    consumer text NOT NULL,
+    message_id uuid NOT NULL,
+    handled_at timestamptz NOT NULL DEFAULT now(),
+    PRIMARY KEY (consumer, message_id)
+);
+CREATE INDEX ix_outbox_inbox_at ON outbox_inbox (handled_at);
+
 -- Paused topics and sinks.
 CREATE TABLE outbox_control (
     kind text NOT NULL CHECK (kind IN ('topic', 'sink')),
@@ -217,7 +226,9 @@ CREATE TABLE outbox_setting (
     name text PRIMARY KEY,
     value text NOT NULL
 );
-INSERT INTO outbox_setting (name, value) VALUES ('dedup_window_seconds', '604800');
+INSERT INTO outbox_setting (name, value) VALUES
+    ('dedup_window_seconds', '604800'),
+    ('inbox_window_seconds', '2592000');
 
 -- Takes an idempotency key for a message: the id that holds it, the caller's own if it was free. A duplicate is found by
 -- looking, and writes nothing. The upsert waits for a concurrent transaction that took the same key, so that exactly one
@@ -415,6 +426,97 @@ CREATE FUNCTION outbox_add_history(p_history jsonb, p_leg text, p_error text) RE
         || jsonb_build_object(
             'at', to_char(now() AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"'), 'leg', p_leg, 'error', p_error)
 $$;
+
+-- How long a consumer's notes are kept.
+CREATE FUNCTION outbox_inbox_window() RETURNS interval LANGUAGE sql STABLE AS $$
+    SELECT coalesce((SELECT value::bigint FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000)
+        * interval '1 second'
+$$;
+
+-- The partitions of delivered messages that hold one day each, by UTC, and when that day ends.
+CREATE FUNCTION outbox_delivered_days() RETURNS TABLE (name text, day date, ends timestamptz)
+LANGUAGE sql STABLE AS $$
+    SELECT format('%I.%I', n.nspname, c.relname), d.day, (d.day + 1)::timestamp AT TIME ZONE 'UTC'
+    FROM pg_inherits AS i
+    JOIN pg_class AS c ON c.oid = i.inhrelid
+    JOIN pg_namespace AS n ON n.oid = c.relnamespace
+    CROSS JOIN LATERAL (
+        SELECT CASE WHEN c.relname ~ '_[0-9]{8}$' THEN to_date(right(c.relname, 8), 'YYYYMMDD') END AS day
+    ) AS d
+    WHERE i.inhparent = 'outbox_delivered'::regclass AND d.day IS NOT NULL
+$$;
+
+-- Whether a partition has to be made or dropped, or rows that are in none of them are too old.
+CREATE FUNCTION outbox_delivered_is_untidy(p_keep interval) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT (SELECT count(*) FROM outbox_delivered_days()
+            WHERE day IN ((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 1)) < 2
+        OR EXISTS (SELECT 1 FROM outbox_delivered_days() WHERE ends <= now() - p_keep)
+        OR EXISTS (SELECT 1 FROM outbox_delivered_default WHERE delivered_at <= now() - p_keep)
+$$;
+
+-- Makes the partitions of today and tomorrow, drops those that are too old as a whole, and deletes up to p_limit rows
+-- elsewhere: of the default partition, or with p_exact of any. Returns how many rows went.
+-- It acts with its owner's rights, because only the owner of a table may make or drop its partitions.
+-- The lock timeout: making and dropping need a moment alone with the table. Behind a long reader they would wait, and
+-- every settlement behind them; so they give up soon, and the next call tries again.
+CREATE FUNCTION outbox_clean_delivered(p_keep interval, p_limit bigint, p_exact boolean) RETURNS bigint
+LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '100ms' AS $$
+DECLARE
+    v_table record;
+    v_rows bigint;
+    v_gone bigint := 0;
+    v_today date := (now() AT TIME ZONE 'UTC')::date;
+BEGIN
+    FOR v_table IN SELECT name FROM outbox_delivered_days() WHERE ends <= now() - p_keep ORDER BY day LOOP
+        -- Whoever asks for rows gets no more than so many; of a large day an estimate is enough to tell.
+        EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 100000) AS some', v_table.name) INTO v_rows;
+        CONTINUE WHEN p_exact AND v_rows > p_limit - v_gone;
+        BEGIN
+            EXECUTE format('DROP TABLE %s', v_table.name);
+            v_gone := v_gone + v_rows;
+        EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
+            NULL;
+        END;
+    END LOOP;
+    -- Making a partition reads all of the default one, so not while that is large; and rows of the day that are in it
+    -- forbid it. Then they stay there, and are deleted row by row when they are old.
+    PERFORM 1 FROM outbox_delivered_default OFFSET 10000 LIMIT 1;
+    IF NOT FOUND AND NOT p_exact THEN
+        FOR v_day IN 0 .. 1 LOOP
+            CONTINUE WHEN EXISTS (SELECT 1 FROM outbox_delivered_days() WHERE day = v_today + v_day)
+                OR EXISTS (
+                    SELECT 1 FROM outbox_delivered_default
+                    WHERE delivered_at >= (v_today + v_day)::timestamp AT TIME ZONE 'UTC'
+                        AND delivered_at < (v_today + v_day + 1)::timestamp AT TIME ZONE 'UTC');
+            BEGIN
+                EXECUTE format(
+                    'CREATE TABLE outbox_delivered_%s PARTITION OF outbox_delivered FOR VALUES FROM (%L) TO (%L)',
+                    to_char(v_today + v_day, 'YYYYMMDD'),
+                    (v_today + v_day)::timestamp AT TIME ZONE 'UTC',
+                    (v_today + v_day + 1)::timestamp AT TIME ZONE 'UTC');
+            EXCEPTION WHEN check_violation OR lock_not_available OR deadlock_detected OR duplicate_table THEN
+                NULL;
+            END;
+        END LOOP;
+    END IF;
+    FOR v_table IN
+        SELECT 'outbox_delivered_default' AS name, NULL::date AS day
+        UNION ALL
+        SELECT name, day FROM outbox_delivered_days() WHERE p_exact AND ends - interval '1 day' <= now() - p_keep
+        ORDER BY day NULLS FIRST
+    LOOP
+        EXIT WHEN v_gone >= p_limit;
+        EXECUTE format(
+            'DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
+            'SELECT ctid FROM %1$s WHERE delivered_at <= $1 ORDER BY delivered_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
+            v_table.name) USING now() - p_keep, p_limit - v_gone;
+        GET DIAGNOSTICS v_rows = ROW_COUNT;
+        v_gone := v_gone + v_rows;
+    END LOOP;
+    RETURN v_gone;
+END
+$$;
+REVOKE ALL ON FUNCTION outbox_clean_delivered FROM PUBLIC;
 
 -- Every message with the status that operators know.
 CREATE VIEW outbox_all AS

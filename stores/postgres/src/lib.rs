@@ -11,7 +11,8 @@
 //! | claim | `lease.rs` |
 //! | read | `read.rs`, `progress.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
 //! | settle | `settle/` |
-//! | operate | `operate.rs` |
+//! | operate | `operate.rs`, `operate/` |
+//! | clean | `clean.rs` |
 //! | wake | `listen.rs` |
 //!
 //! ```no_run
@@ -26,6 +27,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod clean;
 mod config;
 mod connect;
 mod decode;

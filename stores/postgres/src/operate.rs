@@ -1,17 +1,24 @@
 //! Room: operate. What an operator sees and does, and what the relay asks about the whole.
 
+mod change;
+mod filter;
+mod pause;
+mod view;
+
 use std::time::{Duration, SystemTime};
 
 use sendoff::store::{Backlog, BlockedKey, Filter, Lane, Listing, OwnerId, Status, Stored, Summary};
-use sendoff::{Error, ErrorKind, Result, Uuid};
+use sendoff::{Result, Uuid};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
 use crate::decode::{column, count, number, smallints};
 use crate::error::odd_answer;
-use crate::pipeline::{Param, Statement};
+use crate::pipeline::Param;
 use crate::settle::blocked_key;
 use crate::store::Inner;
+pub(crate) use change::Act;
+use filter::Columns;
 
 impl Inner {
     pub(crate) async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {
@@ -100,89 +107,9 @@ impl Inner {
             oldest_ready: column::<Option<i64>>(what, row, 5)?.map(|micros| Duration::from_micros(count(micros))),
         })
     }
-
-    pub(crate) async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
-        let what = "dead letters could not be retried";
-        let text = serde_json::to_string(filter).map_err(|error| {
-            Error::new(ErrorKind::Invalid, what)
-                .because("the filter does not serialise")
-                .with_source(error)
-        })?;
-        let filter = Columns::new(filter);
-        let lent = self.operate_pool.lend().await?;
-        let retry = Statement {
-            sql: &self.texts.retry_dead,
-            params: filter.params(),
-        };
-        let found = lent.begin(what, &[retry]).await?;
-        let moved: i64 = column(what, only(what, found.first().map_or(&[], Vec::as_slice))?, 0)?;
-        let audit = Statement {
-            sql: &self.texts.audit,
-            params: vec![
-                (&who, Type::TEXT),
-                (&"retry", Type::TEXT),
-                (&text, Type::TEXT),
-                (&moved, Type::INT8),
-            ],
-        };
-        lent.commit(what, &[audit]).await?;
-        lent.give_back();
-        Ok(count(moved))
-    }
 }
 
-/// A filter as the statements take it.
-struct Columns<'a> {
-    filter: &'a Filter,
-    ids: Option<&'a [Uuid]>,
-    status: Option<&'static str>,
-    topic: Option<String>,
-    payload: Option<&'a [u8]>,
-}
-
-impl<'a> Columns<'a> {
-    fn new(filter: &'a Filter) -> Self {
-        Self {
-            filter,
-            ids: Some(filter.ids.as_slice()).filter(|ids| !ids.is_empty()),
-            status: filter.status.map(Status::as_str),
-            topic: filter.topic.as_deref().map(like),
-            payload: filter.payload.as_deref().map(str::as_bytes),
-        }
-    }
-
-    fn params(&self) -> Vec<Param<'_>> {
-        vec![
-            (&self.ids, Type::UUID_ARRAY),
-            (&self.status, Type::TEXT),
-            (&self.topic, Type::TEXT),
-            (&self.filter.key, Type::TEXT),
-            (&self.filter.aggregate_type, Type::TEXT),
-            (&self.filter.aggregate_id, Type::TEXT),
-            (&self.filter.idempotency_key, Type::TEXT),
-            (&self.filter.leg, Type::TEXT),
-            (&self.filter.error, Type::TEXT),
-            (&self.payload, Type::BYTEA),
-            (&self.filter.created_from, Type::TIMESTAMPTZ),
-            (&self.filter.created_until, Type::TIMESTAMPTZ),
-        ]
-    }
-}
-
-/// `*` for any text, and nothing else is special.
-fn like(topic: &str) -> String {
-    let mut pattern = String::with_capacity(topic.len() + 4);
-    for c in topic.chars() {
-        match c {
-            '*' => pattern.push('%'),
-            '%' | '_' | '\\' => pattern.extend(['\\', c]),
-            _ => pattern.push(c),
-        }
-    }
-    pattern
-}
-
-fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
+pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
     rows.first().ok_or_else(|| odd_answer(what, "the answer is empty"))
 }
 
@@ -221,15 +148,4 @@ fn stored(row: &Row) -> Result<Stored> {
         expires_at: column(what, row, 22)?,
         ended_at: column(what, row, 23)?,
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_star_is_special_in_a_topic() {
-        assert_eq!(like("order.*"), "order.%");
-        assert_eq!(like("50%_a\\b"), "50\\%\\_a\\\\b");
-    }
 }

@@ -7,9 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
-    Backlog, BlockedKey, EmitStore, EmitTransaction, Filter, Heartbeat, Lane, LaneGrant, Listing, MigrateStore,
-    Migration, MigrationState, OperateStore, OwnerId, Reader, RelayStore, SettleReport, Settlement, Stored, Summary,
-    WakeSource,
+    AuditView, Backlog, BlockedKey, Cleaned, EmitStore, EmitTransaction, Filter, Heartbeat, KeyView, Lane, LaneGrant,
+    LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore, OwnerId, Pausable, PauseView, Reader,
+    RelayStore, SettleReport, Settlement, Stored, Summary, WakeSource, Windows,
 };
 use sendoff::{Result, Uuid};
 
@@ -150,6 +150,10 @@ impl RelayStore for PostgresStore {
         self.0.paused().await
     }
 
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        self.0.clean(limit).await
+    }
+
     async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
         self.0.listen().await
     }
@@ -169,8 +173,52 @@ impl OperateStore for PostgresStore {
         self.0.summary().await
     }
 
-    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
-        self.0.retry_dead(filter, who).await
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.0.retry_dead(filter, limit, who).await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.0.count(filter).await
+    }
+
+    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+        self.0.hasten(filter, reset, limit, who).await
+    }
+
+    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.0.discard_dead(filter, limit, who).await
+    }
+
+    async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
+        self.0.keys(limit).await
+    }
+
+    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
+        self.0.release_key(key, leg, who).await
+    }
+
+    async fn lane_views(&self) -> Result<Vec<LaneView>> {
+        self.0.lane_views().await
+    }
+
+    async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
+        self.0.pause(what, who).await
+    }
+
+    async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
+        self.0.resume(what, who).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<PauseView>> {
+        self.0.pauses().await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        self.0.clean_up(windows, limit, who).await
+    }
+
+    async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
+        self.0.audits(limit).await
     }
 }
 

@@ -2,6 +2,9 @@
 
 use sendoff::emit::Names;
 
+/// The condition that several statements share; a line `{filter}` stands for it.
+const FILTER: &str = include_str!("../sql/filter.sql");
+
 macro_rules! texts {
     ($($verb:ident),* $(,)?) => {
         /// One text a file in `sql/`.
@@ -13,7 +16,9 @@ macro_rules! texts {
         impl Texts {
             pub(crate) fn new(names: &Names) -> Self {
                 Self {
-                    $($verb: names.render(include_str!(concat!("../sql/", stringify!($verb), ".sql"))),)*
+                    $($verb: names.render(
+                        &include_str!(concat!("../sql/", stringify!($verb), ".sql")).replace("{filter}\n", FILTER),
+                    ),)*
                 }
             }
         }
@@ -24,30 +29,46 @@ texts!(
     absolve,
     acquire,
     audit,
+    audits,
     backlog,
     blocked_keys,
     check_lanes,
+    clean_dead,
+    clean_dedup,
+    clean_delivered,
+    clean_inbox,
+    clean_left,
+    clean_needed,
+    count,
     die_ready,
     die_waiting,
+    discard_dead,
     enlist,
     evict,
     find,
     follow_on,
+    hasten,
     heartbeat,
     hold_back,
     key_left,
+    keys,
+    lane_views,
     ledger_create,
     ledger_read,
     ledger_write,
     list,
+    pause,
     paused,
+    pauses,
     read_due,
     read_ready,
     relays,
     release,
+    release_key,
     release_orphans,
     remove_ready,
     remove_waiting,
+    resume,
     retire,
     retry_dead,
     settle_delivered,

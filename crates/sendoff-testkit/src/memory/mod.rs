@@ -8,6 +8,7 @@
 //!   straggler is one transaction held open.
 //! - **Faults** are made to order with [`MemoryStore::faults`].
 
+mod act;
 mod clock;
 mod dedup;
 mod emit;
@@ -27,13 +28,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use sendoff::Outbox;
-use sendoff::store::Lane;
+use sendoff::store::{AuditView, Lane};
 use tokio::sync::Notify;
 
 use clock::Clock;
 pub use emit::{MemoryAdapter, MemoryTransaction};
 pub use faults::{Faults, Verb};
-pub use operate::Audit;
 pub use read::MemoryReader;
 use tables::Tables;
 
@@ -114,18 +114,8 @@ impl MemoryStore {
         self.tables().evict(clock::Micros::MAX)
     }
 
-    /// Pauses a topic or a sink: `kind` is `topic` or `sink`.
-    pub fn pause(&self, kind: &str, name: &str) {
-        self.tables().paused.insert((kind.to_owned(), name.to_owned()));
-    }
-
-    /// Ends a pause.
-    pub fn resume(&self, kind: &str, name: &str) {
-        self.tables().paused.remove(&(kind.to_owned(), name.to_owned()));
-    }
-
     /// What operators did, oldest first.
-    pub fn audits(&self) -> Vec<Audit> {
+    pub fn audits(&self) -> Vec<AuditView> {
         self.tables().audits.clone()
     }
 

@@ -1,30 +1,18 @@
 //! Room: operate.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::store::{Filter, Listing, OperateStore, RetryState, Status, Stored, Summary};
+use sendoff::store::{
+    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
+    Windows,
+};
 use sendoff::{Result, Uuid};
 
 use super::clock::{Micros, rfc3339, time};
-use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, WaitState, Waiting};
+use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, Waiting};
 use super::{MemoryStore, Verb};
-
-/// What an operator did.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Audit {
-    /// When.
-    pub at: SystemTime,
-    /// Who.
-    pub who: String,
-    /// What.
-    pub action: &'static str,
-    /// To which messages.
-    pub filter: Filter,
-    /// To how many.
-    pub affected: u64,
-}
 
 #[async_trait]
 impl OperateStore for MemoryStore {
@@ -63,14 +51,116 @@ impl OperateStore for MemoryStore {
         .await
     }
 
-    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64> {
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.act("retry", json(filter), who, |tables, now| {
+            tables.retry_dead(filter, limit, now)
+        })
+        .await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.call(Verb::Operate, |tables, _| {
+            tables.all().filter(|stored| fits(stored, filter)).count() as u64
+        })
+        .await
+    }
+
+    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+        let action = if reset { "reset" } else { "hasten" };
+        self.act(action, json(filter), who, |tables, now| {
+            tables.hasten(filter, reset, limit, now)
+        })
+        .await
+    }
+
+    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.act("discard", json(filter), who, |tables, now| {
+            tables.discard_dead(filter, limit, now)
+        })
+        .await
+    }
+
+    async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
+        self.call(Verb::Operate, |tables, _| tables.keys(limit)).await
+    }
+
+    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
+        let asked = serde_json::json!({"key": key, "leg": leg}).to_string();
+        self.act("release", asked, who, |tables, now| tables.release_key(key, leg, now))
+            .await
+    }
+
+    async fn lane_views(&self) -> Result<Vec<LaneView>> {
+        self.call(Verb::Operate, |tables, _| tables.lane_views()).await
+    }
+
+    async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let (kind, name) = what.kind_and_name();
+        let paused = self.act(
+            "pause",
+            serde_json::json!({ kind: name }).to_string(),
+            who,
+            |tables, now| u64::from(tables.pause(what, who, now)),
+        );
+        Ok(paused.await? > 0)
+    }
+
+    async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let (kind, name) = what.kind_and_name();
+        let resumed = self.act(
+            "resume",
+            serde_json::json!({ kind: name }).to_string(),
+            who,
+            |tables, now| u64::from(tables.resume(what, now)),
+        );
+        Ok(resumed.await? > 0)
+    }
+
+    async fn pauses(&self) -> Result<Vec<PauseView>> {
+        self.call(Verb::Operate, |tables, _| {
+            let mut pauses: Vec<PauseView> = tables.paused.values().cloned().collect();
+            pauses.sort_by_key(|pause| pause.since);
+            pauses
+        })
+        .await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        let asked = serde_json::json!({"delivered": windows.delivered, "dead": windows.dead, "dedup": windows.dedup});
+        let mut remaining = 0;
+        let deleted = self.act("clean", asked.to_string(), who, |tables, now| {
+            let cleaned = tables.clean_up(windows, limit, now);
+            remaining = cleaned.remaining;
+            cleaned.deleted
+        });
+        let deleted = deleted.await?;
+        Ok(Cleaned { deleted, remaining })
+    }
+
+    async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
+        self.call(Verb::Operate, |tables, _| {
+            tables.audits.iter().rev().take(limit).cloned().collect()
+        })
+        .await
+    }
+}
+
+impl MemoryStore {
+    /// A change, and its row in the audit.
+    async fn act(
+        &self,
+        action: &str,
+        filter: String,
+        who: &str,
+        change: impl FnOnce(&mut Tables, Micros) -> u64,
+    ) -> Result<u64> {
         self.call(Verb::Operate, |tables, now| {
-            let affected = tables.retry_dead(filter, now);
-            tables.audits.push(Audit {
+            let affected = change(tables, now);
+            tables.audits.push(AuditView {
                 at: time(now),
                 who: who.to_owned(),
-                action: "retry_dead",
-                filter: filter.clone(),
+                action: action.to_owned(),
+                filter,
                 affected,
             });
             affected
@@ -79,53 +169,18 @@ impl OperateStore for MemoryStore {
     }
 }
 
-impl Tables {
-    fn retry_dead(&mut self, filter: &Filter, now: Micros) -> u64 {
-        let fitting = |(at, dead): (&LegAt, &Dead)| fits(&dead_row(at, dead), filter).then(|| at.clone());
-        let chosen: Vec<LegAt> = self
-            .dead
-            .iter()
-            .filter_map(fitting)
-            .filter(|at| !self.waiting.contains_key(at))
-            .collect();
-        for at in &chosen {
-            if let Some(dead) = self.dead.remove(at) {
-                let row = Waiting {
-                    content: dead.content,
-                    attempts: 0,
-                    state: WaitState::Tried(RetryState::Retry),
-                    due_at: Some(now),
-                    last_error: dead.last_error,
-                    history: dead.history,
-                };
-                self.waiting.insert(at.clone(), row);
-            }
-        }
-        chosen.len() as u64
-    }
+fn json(filter: &Filter) -> String {
+    serde_json::to_string(filter).unwrap_or_default()
+}
 
+impl Tables {
     /// Every message, and every leg of one that was split, with its status.
-    fn all(&self) -> impl Iterator<Item = Stored> {
+    pub(super) fn all(&self) -> impl Iterator<Item = Stored> {
         let ready = self.ready.iter().map(|((lane, seq), content)| {
             let at = (*lane, *seq, Arc::from(UNROUTED));
             stored(Status::Pending, &at, content)
         });
-        let waiting = self.waiting.iter().map(|(at, row)| Stored {
-            attempts: i64::from(row.attempts),
-            last_error: row.last_error.clone(),
-            detail: Some(row.state.as_str().to_owned()),
-            history: Some(history(&row.history)),
-            due_at: row.due_at.map(time),
-            ..stored(
-                if row.attempts == 0 {
-                    Status::Pending
-                } else {
-                    Status::Retry
-                },
-                at,
-                &row.content,
-            )
-        });
+        let waiting = self.waiting.iter().map(|(at, row)| waiting_row(at, row));
         let dead = self.dead.iter().map(|(at, row)| dead_row(at, row));
         let delivered = self.delivered.iter().map(|kept| Stored {
             attempts: i64::from(kept.attempts),
@@ -136,7 +191,23 @@ impl Tables {
     }
 }
 
-fn dead_row(at: &LegAt, row: &Dead) -> Stored {
+pub(super) fn waiting_row(at: &LegAt, row: &Waiting) -> Stored {
+    let status = if row.attempts == 0 {
+        Status::Pending
+    } else {
+        Status::Retry
+    };
+    Stored {
+        attempts: i64::from(row.attempts),
+        last_error: row.last_error.clone(),
+        detail: Some(row.state.as_str().to_owned()),
+        history: Some(history(&row.history)),
+        due_at: row.due_at.map(time),
+        ..stored(status, at, &row.content)
+    }
+}
+
+pub(super) fn dead_row(at: &LegAt, row: &Dead) -> Stored {
     Stored {
         attempts: i64::from(row.attempts),
         last_error: row.last_error.clone(),
@@ -181,7 +252,7 @@ fn history(tries: &[Tried]) -> String {
     serde_json::Value::from_iter(tries.iter().map(entry)).to_string()
 }
 
-fn fits(stored: &Stored, filter: &Filter) -> bool {
+pub(super) fn fits(stored: &Stored, filter: &Filter) -> bool {
     let same = |wanted: &Option<String>, value: Option<&str>| wanted.is_none() || wanted.as_deref() == value;
     (filter.ids.is_empty() || stored.id.is_some_and(|id| filter.ids.contains(&id)))
         && filter.status.is_none_or(|status| status == stored.status)
@@ -204,7 +275,7 @@ fn fits(stored: &Stored, filter: &Filter) -> bool {
 }
 
 /// Whether a topic fits, where `*` stands for any text.
-fn like(wanted: &str, topic: &str) -> bool {
+pub(super) fn like(wanted: &str, topic: &str) -> bool {
     let mut parts = wanted.split('*');
     let first = parts.next().unwrap_or_default();
     let Some(mut rest) = topic.strip_prefix(first) else {

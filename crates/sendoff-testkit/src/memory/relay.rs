@@ -30,9 +30,10 @@ impl RelayStore for MemoryStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, _name: &str, lease: Duration) -> Result<()> {
+    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
         self.call(Verb::Enlist, |tables, now| {
             tables.relays.insert(owner, now.saturating_add(span(lease)));
+            tables.relay_names.insert(owner, name.to_owned());
         })
         .await
     }
@@ -119,7 +120,7 @@ impl RelayStore for MemoryStore {
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
-        self.call(Verb::Paused, |tables, _| tables.paused.iter().cloned().collect())
+        self.call(Verb::Paused, |tables, _| tables.paused.keys().cloned().collect())
             .await
     }
 }

@@ -1,17 +1,16 @@
 //! The tables: one a state of a message, and those about relays.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sendoff::store::{DeadReason, Delivery, Lane, OwnerId, Place, RetryState, Room};
+use sendoff::store::{AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RetryState, Room};
 use sendoff::{Headers, Uuid};
 
 use super::clock::{Micros, span, time};
 use super::dedup::Dedup;
-use super::operate::Audit;
 use super::{COMMON_LANES, LANES, PRIORITY_LANES};
 
 /// The empty leg: not routed yet.
@@ -27,10 +26,12 @@ pub(super) struct Tables {
     pub(super) dead: BTreeMap<LegAt, Dead>,
     pub(super) delivered: Vec<Kept>,
     pub(super) relays: BTreeMap<OwnerId, Micros>,
+    /// What people call them.
+    pub(super) relay_names: BTreeMap<OwnerId, String>,
     pub(super) lanes: Vec<LaneRow>,
     pub(super) dedup: Dedup,
-    pub(super) paused: BTreeSet<(String, String)>,
-    pub(super) audits: Vec<Audit>,
+    pub(super) paused: BTreeMap<(String, String), PauseView>,
+    pub(super) audits: Vec<AuditView>,
 }
 
 impl Tables {
@@ -42,13 +43,14 @@ impl Tables {
             dead: BTreeMap::new(),
             delivered: Vec::new(),
             relays: BTreeMap::new(),
+            relay_names: BTreeMap::new(),
             lanes: vec![LaneRow::default(); usize::from(LANES)],
             dedup: Dedup {
                 window: span(dedup_window),
                 held: HashMap::new(),
                 taken: HashMap::new(),
             },
-            paused: BTreeSet::new(),
+            paused: BTreeMap::new(),
             audits: Vec::new(),
         }
     }

@@ -32,7 +32,11 @@ async fn in_hand(scene: &Scene, count: usize) -> sendoff::Result<(ManualRelay, V
 }
 
 async fn retry_all(scene: &Scene) -> sendoff::Result<u64> {
-    scene.subject.operate.retry_dead(&Filter::default(), "suite").await
+    scene
+        .subject
+        .operate
+        .retry_dead(&Filter::default(), usize::MAX, "suite")
+        .await
 }
 
 fn ids(read: &[Delivery]) -> Vec<Uuid> {
@@ -198,7 +202,7 @@ async fn a_dead_leg_comes_back_for_its_own_sink_only(scene: Scene) -> CaseResult
         leg: Some("a".into()),
         ..Filter::default()
     };
-    assert_eq!(scene.subject.operate.retry_dead(&filter, "suite").await?, 1);
+    assert_eq!(scene.subject.operate.retry_dead(&filter, usize::MAX, "suite").await?, 1);
     let due = relay.read_messages(1).await;
     assert_eq!(due[0].place.leg.as_deref(), Some("a"));
     relay.deliver(&due).await?;

@@ -21,6 +21,7 @@
     reason = "a suite fails by panicking"
 )]
 
+mod clean;
 mod dead;
 mod emit;
 mod emit_again;
@@ -36,6 +37,9 @@ mod memory_harness;
 mod migrate;
 mod need;
 mod operate;
+mod operate_act;
+mod operate_key;
+mod operate_pause;
 mod read;
 mod registry;
 mod relay;

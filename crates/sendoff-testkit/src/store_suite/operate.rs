@@ -448,7 +448,11 @@ async fn the_backlog_counts(scene: Scene) -> CaseResult {
         (backlog.ready, backlog.due, backlog.waiting, backlog.dead),
         (2, 0, 3, 2)
     );
-    scene.subject.operate.retry_dead(&Filter::default(), "suite").await?;
+    scene
+        .subject
+        .operate
+        .retry_dead(&Filter::default(), usize::MAX, "suite")
+        .await?;
     let backlog = scene.subject.relay.backlog().await?;
     assert_eq!(
         (backlog.ready, backlog.due, backlog.waiting, backlog.dead),
@@ -459,7 +463,7 @@ async fn the_backlog_counts(scene: Scene) -> CaseResult {
 
 async fn only_dead_letters_that_fit_are_retried(scene: Scene) -> CaseResult {
     in_every_state(&scene).await?;
-    let retry = async |filter: Filter| scene.subject.operate.retry_dead(&filter, "suite").await;
+    let retry = async |filter: Filter| scene.subject.operate.retry_dead(&filter, usize::MAX, "suite").await;
     let pending = Filter {
         status: Some(Status::Pending),
         ..Filter::default()
@@ -493,8 +497,11 @@ async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
         topic: Some("dead.*".into()),
         ..Filter::default()
     };
-    assert_eq!(scene.subject.operate.retry_dead(&filter, "ann 'o'").await?, 2);
-    assert_eq!(scene.subject.operate.retry_dead(&filter, "bob").await?, 0);
+    assert_eq!(
+        scene.subject.operate.retry_dead(&filter, usize::MAX, "ann 'o'").await?,
+        2
+    );
+    assert_eq!(scene.subject.operate.retry_dead(&filter, usize::MAX, "bob").await?, 0);
     let sql = "SELECT who, action, CAST(affected AS text), CAST(filter AS text) FROM outbox_audit ORDER BY id";
     let rows = scene.subject.database.fetch(sql).await?;
     let text = |row: usize, column: usize| rows[row][column].clone().unwrap_or_default();

@@ -228,7 +228,14 @@ async fn a_message_without_a_route_is_a_dead_letter_until_there_is_one(scene: Sc
         (Some("unroutable"), "")
     );
     let running = Running::start(builder("*"));
-    assert_eq!(scene.subject.operate.retry_dead(&Filter::default(), "suite").await?, 1);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .retry_dead(&Filter::default(), usize::MAX, "suite")
+            .await?,
+        1
+    );
     arrive(&sink, 1).await;
     empty(&scene).await?;
     running.stop().await?;

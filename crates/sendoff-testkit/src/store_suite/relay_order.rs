@@ -78,7 +78,14 @@ async fn a_blocking_dead_letter_holds_its_key_until_it_is_retried(scene: Scene) 
     })
     .await?;
     assert_eq!(numbers(&sink, "k"), [0, 1]);
-    assert_eq!(scene.subject.operate.retry_dead(&Filter::default(), "suite").await?, 1);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .retry_dead(&Filter::default(), usize::MAX, "suite")
+            .await?,
+        1
+    );
     arrive(&sink, 10).await;
     running.stop().await?;
     assert_eq!(numbers(&sink, "k"), (0..10).collect::<Vec<_>>());
@@ -153,7 +160,11 @@ async fn a_key_stays_blocked_when_its_lane_changes_hands(scene: Scene) -> CaseRe
     })
     .await?;
     assert_eq!(numbers(&sink, "k"), Vec::<u64>::new());
-    scene.subject.operate.retry_dead(&Filter::default(), "suite").await?;
+    scene
+        .subject
+        .operate
+        .retry_dead(&Filter::default(), usize::MAX, "suite")
+        .await?;
     arrive(&sink, 4).await;
     running.stop().await?;
     assert_eq!(numbers(&sink, "k"), [0, 1, 2, 3]);

@@ -110,7 +110,14 @@ async fn what_is_delivered_is_kept_where_there_is_a_retention(scene: Scene) -> C
         (Status::Delivered, "sink", 1)
     );
     // Kept rows are history: they neither come back nor come again.
-    assert_eq!(scene.subject.operate.retry_dead(&Default::default(), "suite").await?, 0);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .retry_dead(&Default::default(), usize::MAX, "suite")
+            .await?,
+        0
+    );
     relay.read_nothing().await;
     Ok(())
 }

@@ -135,7 +135,11 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
     let repair = "UPDATE outbox_dead SET headers = NULL, max_attempts = NULL, topic = 'repaired'";
     scene.subject.database.execute(repair).await?;
     assert_eq!(
-        scene.subject.operate.retry_dead(&Default::default(), "suite").await?,
+        scene
+            .subject
+            .operate
+            .retry_dead(&Default::default(), usize::MAX, "suite")
+            .await?,
         bad as u64
     );
     let rows = relay.read_rows(bad).await;

@@ -175,12 +175,12 @@ pub trait OperateStore: Send + Sync {
     /// What the database says.
     async fn summary(&self) -> Result<Summary>;
 
-    /// Brings dead letters that fit back: due at once, no attempts charged, in their original order per key. A letter
-    /// that never was routed is routed anew. Returns how many.
+    /// Brings up to `limit` dead letters that fit back, the first of each lane first: due at once, no attempts charged, in
+    /// their original order per key. A letter that never was routed is routed anew. Returns how many.
     ///
     /// # Errors
     /// What the database says.
-    async fn retry_dead(&self, filter: &Filter, who: &str) -> Result<u64>;
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64>;
 
     /// How many messages fit.
     ///

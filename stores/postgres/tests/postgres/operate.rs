@@ -144,7 +144,14 @@ async fn a_dead_letter_whose_leg_waits_already_stays() {
              SELECT lane, seq, id, leg, 'parked', topic, payload FROM outbox_dead",
         )
         .await;
-    assert_eq!(scratch.store.retry_dead(&Filter::default(), usize::MAX, "alice").await.unwrap(), 0);
+    assert_eq!(
+        scratch
+            .store
+            .retry_dead(&Filter::default(), usize::MAX, "alice")
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(scratch.store.summary().await.unwrap().dead, 1);
 }
 

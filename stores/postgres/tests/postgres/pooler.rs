@@ -56,7 +56,13 @@ async fn a_whole_life_passes_through_the_pooler() {
     assert!(failed);
     store.suspect(relay.owner, 1, Some((1, Some("s")))).await.unwrap();
     assert_eq!(store.summary().await.unwrap(), Default::default());
-    assert_eq!(store.retry_dead(&Default::default(), usize::MAX, "alice").await.unwrap(), 0);
+    assert_eq!(
+        store
+            .retry_dead(&Default::default(), usize::MAX, "alice")
+            .await
+            .unwrap(),
+        0
+    );
     assert_eq!(store.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 0);
 }
 

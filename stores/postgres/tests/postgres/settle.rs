@@ -220,7 +220,14 @@ async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
         .await;
     relay.settle(&found[2], &[("b", Verdict::Hold)]).await;
     assert_eq!(waiting(&scratch).await, "2 a held -, 2 b held -, 3 b held -");
-    assert_eq!(scratch.store.retry_dead(&Default::default(), usize::MAX, "test").await.unwrap(), 1);
+    assert_eq!(
+        scratch
+            .store
+            .retry_dead(&Default::default(), usize::MAX, "test")
+            .await
+            .unwrap(),
+        1
+    );
     let head = relay.next().await;
     assert_eq!((topics(&head), &head[0].place.leg), (vec!["1"], &None));
     let report = relay.settle(&head[0], &[("b", retry(RetryState::Retry, HOUR))]).await;

@@ -1,0 +1,180 @@
+//! What is old goes, some at a time; what is not, stays.
+
+use std::time::Duration;
+
+use sendoff::store::{Cleaned, DeadReason, Filter, Status, Windows};
+
+use super::Setup;
+use super::manual_relay::dead;
+use super::registry::{CaseResult, cases};
+use super::scene::{Scene, eventually, plain};
+
+cases![
+    old_messages_go_some_at_a_time with Setup { keep_delivered: true, ..Setup::PLAIN },
+    what_is_not_old_stays with Setup { keep_delivered: true, ..Setup::PLAIN },
+    what_nobody_asked_for_stays with Setup { keep_delivered: true, ..Setup::PLAIN },
+    a_dead_letter_that_blocks_is_never_cleaned_up,
+    a_delivered_message_can_be_seen with Setup { keep_delivered: true, ..Setup::PLAIN },
+    keys_go_when_their_window_is_over needs Sql
+        with Setup { dedup_window: Some(Duration::from_secs(1)), ..Setup::PLAIN },
+    a_relay_cleans_only_what_is_old needs Sql with Setup { keep_delivered: true, ..Setup::PLAIN },
+    old_notes_of_consumers_go needs Sql,
+];
+
+const ALL: Windows = Windows {
+    delivered: Some(Duration::ZERO),
+    dead: Some(Duration::ZERO),
+    dedup: true,
+};
+
+/// Delivered messages and dead letters.
+async fn ended(scene: &Scene, delivered: usize, died: usize) -> CaseResult {
+    scene.emit((0..delivered + died).map(|_| plain("t"))).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(delivered + died).await;
+    relay.deliver(&read[..delivered]).await?;
+    relay
+        .settle_as(&dead(DeadReason::Permanent, false), &read[delivered..])
+        .await?;
+    relay.store.retire(relay.owner).await?;
+    // The clock of a database may stand still for a moment.
+    tokio::time::sleep(super::scene::TICK).await;
+    Ok(())
+}
+
+async fn old_messages_go_some_at_a_time(scene: Scene) -> CaseResult {
+    ended(&scene, 4, 3).await?;
+    let operate = &scene.subject.operate;
+    for (deleted, remaining) in [(5, 2), (2, 0), (0, 0)] {
+        let cleaned = operate.clean_up(&ALL, 5, "ann").await?;
+        assert_eq!(cleaned, Cleaned { deleted, remaining });
+    }
+    assert_eq!(operate.count(&Filter::default()).await?, 0);
+    let audit = operate.audit(10).await?;
+    let short: Vec<_> = audit
+        .iter()
+        .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
+        .collect();
+    assert_eq!(short, [("ann", "clean", 0), ("ann", "clean", 2), ("ann", "clean", 5)]);
+    Ok(())
+}
+
+async fn what_is_not_old_stays(scene: Scene) -> CaseResult {
+    ended(&scene, 2, 2).await?;
+    scene.emit([plain("t").idempotency_key("a")]).await?;
+    let day = Some(Duration::from_secs(86_400));
+    let windows = Windows {
+        delivered: day,
+        dead: day,
+        dedup: true,
+    };
+    let cleaned = scene.subject.operate.clean_up(&windows, 100, "suite").await?;
+    assert_eq!(cleaned, Cleaned::default());
+    assert_eq!(scene.subject.operate.count(&Filter::default()).await?, 5);
+    assert!(scene.emit([plain("t").idempotency_key("a")]).await?[0].is_duplicate());
+    Ok(())
+}
+
+async fn what_nobody_asked_for_stays(scene: Scene) -> CaseResult {
+    ended(&scene, 2, 3).await?;
+    let operate = &scene.subject.operate;
+    let none = operate.clean_up(&Windows::default(), 100, "suite").await?;
+    assert_eq!(none, Cleaned::default());
+    let only_dead = Windows {
+        dead: ALL.dead,
+        ..Windows::default()
+    };
+    assert_eq!(operate.clean_up(&only_dead, 100, "suite").await?.deleted, 3);
+    assert_eq!(scene.count(Status::Delivered).await?, 2);
+    Ok(())
+}
+
+async fn a_dead_letter_that_blocks_is_never_cleaned_up(scene: Scene) -> CaseResult {
+    scene.emit_key("k", 2).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(2).await;
+    relay.settle_as(&dead(DeadReason::Permanent, true), &read[..1]).await?;
+    relay.settle_as(&dead(DeadReason::Permanent, false), &read[1..]).await?;
+    tokio::time::sleep(super::scene::TICK).await;
+    let cleaned = scene.subject.operate.clean_up(&ALL, 100, "suite").await?;
+    assert_eq!((cleaned.deleted, cleaned.remaining), (1, 0));
+    assert_eq!(scene.find_one(read[0].id).await?.status, Status::Dead);
+    Ok(())
+}
+
+async fn a_delivered_message_can_be_seen(scene: Scene) -> CaseResult {
+    let before = scene.now().await?;
+    ended(&scene, 1, 0).await?;
+    let delivered = Filter {
+        status: Some(Status::Delivered),
+        ..Filter::default()
+    };
+    let listed = scene.subject.operate.list(&delivered, 10, 0).await?.messages;
+    assert_eq!((listed.len(), listed[0].topic.as_str()), (1, "t"));
+    assert!(listed[0].ended_at.is_some_and(|at| at + super::scene::TICK >= before));
+    let found = scene.find_one(listed[0].id.expect("an id")).await?;
+    assert_eq!(found.status, Status::Delivered);
+    assert_eq!(scene.subject.operate.summary().await?.delivered, 1);
+    Ok(())
+}
+
+async fn rows(scene: &Scene, table: &str) -> sendoff::Result<String> {
+    let counted = scene
+        .subject
+        .database
+        .fetch(&format!("SELECT count(*) FROM outbox_{table}"))
+        .await?;
+    Ok(counted[0][0].clone().unwrap_or_default())
+}
+
+async fn keys_go_when_their_window_is_over(scene: Scene) -> CaseResult {
+    scene
+        .emit((0..5).map(|n| plain("t").idempotency_key(format!("k{n}"))))
+        .await?;
+    assert_eq!(rows(&scene, "dedup").await?, "5");
+    let relay = scene.subject.relay.clone();
+    eventually("the first keys go", || async { Ok(relay.clean(2).await? == 2) }).await?;
+    let mut batches = Vec::new();
+    loop {
+        match relay.clean(2).await? {
+            0 => break,
+            count => batches.push(count),
+        }
+    }
+    assert_eq!(batches, [2, 1], "no more than asked for at a time");
+    assert_eq!(rows(&scene, "dedup").await?, "0");
+    Ok(())
+}
+
+async fn a_relay_cleans_only_what_is_old(scene: Scene) -> CaseResult {
+    // Without, and then with what the first cleaning prepares.
+    for round in 1..3 {
+        ended(&scene, 3, 2).await?;
+        assert_eq!(scene.subject.relay.clean(100).await?, 0);
+        assert_eq!(scene.count(Status::Delivered).await?, 3 * round);
+        assert_eq!(scene.count(Status::Dead).await?, 2 * round);
+    }
+    let many = (0..4).map(|_| async { scene.subject.relay.clean(100).await });
+    for cleaned in futures::future::join_all(many).await {
+        assert_eq!(cleaned?, 0, "several relays may clean at once");
+    }
+    Ok(())
+}
+
+async fn old_notes_of_consumers_go(scene: Scene) -> CaseResult {
+    let database = &scene.subject.database;
+    for n in 0..5 {
+        let id = format!("00000000-0000-7000-8000-00000000000{n}");
+        let note = format!("INSERT INTO outbox_inbox (consumer, message_id) VALUES ('billing', '{id}')");
+        database.execute(&note).await?;
+    }
+    assert_eq!(scene.subject.relay.clean(100).await?, 0);
+    let window = "UPDATE outbox_setting SET value = '0' WHERE name = 'inbox_window_seconds'";
+    database.execute(window).await?;
+    tokio::time::sleep(super::scene::TICK).await;
+    for expected in [3, 2, 0] {
+        assert_eq!(scene.subject.relay.clean(3).await?, expected);
+    }
+    assert_eq!(rows(&scene, "inbox").await?, "0");
+    Ok(())
+}

@@ -1,0 +1,6 @@
+-- $1 and $2 how old delivered messages and dead letters are at least, in microseconds, or NULL; $3 whether idempotency
+-- keys count.
+SELECT
+    (SELECT count(*) FROM outbox_delivered WHERE delivered_at <= now() - $1::bigint * interval '1 microsecond')
+    + (SELECT count(*) FROM outbox_dead WHERE dead_at <= now() - $2::bigint * interval '1 microsecond' AND NOT blocks)
+    + (SELECT count(*) FROM outbox_dedup WHERE $3 AND until <= now())

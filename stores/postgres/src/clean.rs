@@ -1,0 +1,104 @@
+//! Room: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
+
+use std::time::Duration;
+
+use sendoff::Result;
+use sendoff::store::{Cleaned, Windows};
+use tokio_postgres::types::Type;
+
+use crate::decode::{column, count, micros, number};
+use crate::operate::{Act, only};
+use crate::pipeline::{Param, Statement};
+use crate::pool::Lent;
+use crate::store::Inner;
+
+const WHAT: &str = "what is old could not be cleaned up";
+
+impl Inner {
+    /// One relay at a time cleans, and the others go on with their work. The lock ends with the transaction, so a pooler
+    /// does no harm.
+    pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
+        let retention = self.config.retention.map(micros);
+        let params: [Param<'_>; 1] = [(&retention, Type::INT8)];
+        let lent = self.operate_pool.lend().await?;
+        let needed = lent.run(WHAT, &self.texts.clean_needed, &params).await?;
+        if !column::<bool>(WHAT, only(WHAT, &needed)?, 0)? {
+            lent.give_back();
+            return Ok(0);
+        }
+        let lock = format!("sendoff clean {}", self.config.names);
+        let take = Statement {
+            sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))",
+            params: vec![(&lock, Type::TEXT)],
+        };
+        let locked = lent.begin(WHAT, &[take]).await?.pop().unwrap_or_default();
+        let mut gone = 0;
+        if column::<bool>(WHAT, only(WHAT, &locked)?, 0)? {
+            if let Some(retention) = self.config.retention {
+                gone += self.clean_delivered(&lent, retention, number(limit), false).await?;
+            }
+            for sql in [&self.texts.clean_dedup, &self.texts.clean_inbox] {
+                let left = number(limit).saturating_sub(gone).max(0);
+                let params: [Param<'_>; 1] = [(&left, Type::INT8)];
+                gone += rows(&lent, sql, &params).await?;
+            }
+        }
+        lent.commit(WHAT, &[]).await?;
+        lent.give_back();
+        Ok(count(gone))
+    }
+
+    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        let seconds = |window: Option<Duration>| window.map(|window| window.as_secs());
+        let act = Act {
+            what: WHAT,
+            action: "clean",
+            filter: serde_json::json!({
+                "delivered_seconds": seconds(windows.delivered),
+                "dead_seconds": seconds(windows.dead),
+                "dedup": windows.dedup,
+            })
+            .to_string(),
+            who,
+        };
+        let lent = self.operate_pool.lend().await?;
+        lent.begin(WHAT, &[]).await?;
+        let mut left = number(limit);
+        if let Some(window) = windows.delivered {
+            left -= self.clean_delivered(&lent, window, left, true).await?;
+        }
+        if let Some(window) = windows.dead {
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(&lent, &self.texts.clean_dead, &params).await?;
+        }
+        if windows.dedup {
+            let params: [Param<'_>; 1] = [(&left, Type::INT8)];
+            left -= rows(&lent, &self.texts.clean_dedup, &params).await?;
+        }
+        let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
+        let params: [Param<'_>; 3] = [
+            (&delivered, Type::INT8),
+            (&dead, Type::INT8),
+            (&windows.dedup, Type::BOOL),
+        ];
+        let found = lent.go_on(WHAT, &self.texts.clean_left, &params).await?;
+        let remaining = column::<i64>(WHAT, only(WHAT, &found)?, 0).map(count)?;
+        let deleted = self.end_act(lent, &act, count(number(limit) - left)).await?;
+        Ok(Cleaned { deleted, remaining })
+    }
+
+    async fn clean_delivered(&self, lent: &Lent, window: Duration, limit: i64, exact: bool) -> Result<i64> {
+        let params: [Param<'_>; 3] = [
+            (&micros(window), Type::INT8),
+            (&limit, Type::INT8),
+            (&exact, Type::BOOL),
+        ];
+        let found = lent.go_on(WHAT, &self.texts.clean_delivered, &params).await?;
+        column(WHAT, only(WHAT, &found)?, 0)
+    }
+}
+
+/// Deletes, and counts what it deleted.
+async fn rows(lent: &Lent, sql: &str, params: &[Param<'_>]) -> Result<i64> {
+    Ok(number(lent.go_on(WHAT, sql, params).await?.len()))
+}
