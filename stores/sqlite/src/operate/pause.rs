@@ -94,13 +94,3 @@ fn view(row: &Row<'_>) -> rusqlite::Result<PauseView> {
         by: row.get(3)?,
     })
 }
-
-/// The topics that a pause may have stopped. A pattern may say more than GLOB can: then all that wait for a pause are
-/// looked at again, and those of another pause wait again.
-fn topics(pattern: &str) -> String {
-    if pattern.contains(['?', '{', '[', '\\']) {
-        "*".to_owned()
-    } else {
-        glob(pattern)
-    }
-}
