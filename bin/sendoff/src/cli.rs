@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand};
 
-use crate::commands::{config, dead, demo, emit, init, ls, migrate, relay, show};
+use crate::commands::{
+    audit, cleanup, completions, config, dead, demo, emit, hasten, init, keys, lanes, ls, man, migrate, pause, reap,
+    relay, show, stats,
+};
 use crate::log::{Format, Level};
 use crate::output::ColorChoice;
 
@@ -64,8 +67,22 @@ pub(crate) enum Command {
     Emit(Box<emit::Args>),
     Ls(Box<ls::Args>),
     Show(show::Args),
+    Stats(stats::Args),
+    /// Make waiting messages due at once; their attempts stay counted
+    Retry(Box<hasten::Args>),
+    /// Make waiting messages due at once, as if they had never been tried
+    Reset(Box<hasten::Args>),
     Dead(dead::Args),
+    Keys(keys::Args),
+    Pause(pause::PauseArgs),
+    Resume(pause::ResumeArgs),
+    Lanes(lanes::Args),
+    Reap(reap::Args),
+    Cleanup(cleanup::Args),
+    Audit(audit::Args),
     Config(config::Args),
+    Completions(completions::Args),
+    Man(man::Args),
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@
 //! | `session` | what a command works with: configuration, store, output |
 //! | `config/` | `sendoff.toml`, the environment, and what they mean; `config/sink` is the only place that knows all sinks |
 //! | `store` | the only place that knows all stores |
-//! | `output`, `payload`, `log` | what is seen |
+//! | `output`, `payload`, `progress`, `log` | what is seen |
 //! | `exit`, `signals` | the ways out |
 #![forbid(unsafe_code)]
 
@@ -19,6 +19,7 @@ mod filter;
 mod log;
 mod output;
 mod payload;
+mod progress;
 mod session;
 mod signals;
 mod store;
@@ -60,6 +61,18 @@ async fn run(command: Command, session: &Session) -> Done {
         Command::Emit(args) => Box::pin(commands::emit::run(*args, session)).await,
         Command::Ls(args) => Box::pin(commands::ls::run(*args, session)).await,
         Command::Show(args) => Box::pin(commands::show::run(args, session)).await,
+        Command::Stats(args) => Box::pin(commands::stats::run(args, session)).await,
+        Command::Retry(args) => Box::pin(commands::hasten::run(*args, false, session)).await,
+        Command::Reset(args) => Box::pin(commands::hasten::run(*args, true, session)).await,
+        Command::Keys(args) => Box::pin(commands::keys::run(args, session)).await,
+        Command::Pause(args) => Box::pin(commands::pause::pause(args, session)).await,
+        Command::Resume(args) => Box::pin(commands::pause::resume(args, session)).await,
+        Command::Lanes(args) => Box::pin(commands::lanes::run(args, session)).await,
+        Command::Reap(args) => Box::pin(commands::reap::run(args, session)).await,
+        Command::Cleanup(args) => Box::pin(commands::cleanup::run(args, session)).await,
+        Command::Audit(args) => Box::pin(commands::audit::run(args, session)).await,
+        Command::Completions(args) => commands::completions::run(args, session),
+        Command::Man(args) => commands::man::run(args, session),
         Command::Dead(args) => Box::pin(commands::dead::run(args, session)).await,
         Command::Config(args) => commands::config::run(args, session),
     }

@@ -6,8 +6,13 @@
 
 mod filter;
 mod operator;
+mod steer;
 mod view;
 
 pub use filter::{FILTER_NAMES, parse_filter};
 pub use operator::{MOST_ROWS, Operator};
-pub use view::{LegView, ListView, MessageView, RetryView, SummaryView, TriedView};
+pub use steer::Progress;
+pub use view::{
+    AuditView, CleanView, KeyView, LaneView, LegView, ListView, MessageView, PauseView, RetryView, SummaryView,
+    TriedView,
+};

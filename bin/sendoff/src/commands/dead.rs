@@ -1,16 +1,15 @@
 //! `sendoff dead`: the dead letters.
 
-use std::io::{self, IsTerminal, Write};
-
 use sendoff::store::Filter;
-use sendoff::{Error, ErrorKind, Result, Uuid};
-use sendoff_operate::{MOST_ROWS, Operator, RetryView};
+use sendoff::{Error, ErrorKind, Uuid};
 use serde_json::json;
 
+use crate::commands::confirm::confirmed;
 use crate::commands::ls::{self, Page};
 use crate::commands::show;
 use crate::exit::{Done, Exit};
 use crate::filter::FilterArgs;
+use crate::progress::Counting;
 use crate::session::Session;
 
 /// Look at dead letters and bring them back
@@ -35,11 +34,13 @@ enum Command {
         id: Uuid,
     },
     /// Bring dead letters back: due at once, with all their attempts, in order per key
-    Retry(RetryArgs),
+    Retry(BulkArgs),
+    /// Delete dead letters for good; messages that they blocked go on
+    Discard(BulkArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct RetryArgs {
+struct BulkArgs {
     /// Their ids
     ids: Vec<Uuid>,
     #[command(flatten)]
@@ -67,72 +68,82 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
             ls::print(&list, session)?;
         }
         Command::Show { id } => show::print(&session.operator().await?.dead_show(id).await?, session)?,
-        Command::Retry(args) => return retry(args, session).await,
+        Command::Retry(args) => return change(args, Change::Retry, session).await,
+        Command::Discard(args) => return change(args, Change::Discard, session).await,
     }
     Ok(Exit::Ok)
 }
 
-async fn retry(args: RetryArgs, session: &Session) -> Done {
-    let ids = args.ids.iter().map(|id| format!("id={id}"));
-    let filter = args.filter.filter(ids)?;
+/// What is done with dead letters.
+#[derive(Clone, Copy)]
+enum Change {
+    Retry,
+    Discard,
+}
+
+impl Change {
+    fn verb(self) -> &'static str {
+        match self {
+            Self::Retry => "retried",
+            Self::Discard => "discarded",
+        }
+    }
+
+    fn would(self) -> &'static str {
+        match self {
+            Self::Retry => "would_retry",
+            Self::Discard => "would_discard",
+        }
+    }
+
+    fn question(self, count: u64) -> String {
+        match self {
+            Self::Retry => format!("Bring back {count} dead letters?"),
+            Self::Discard => format!("Delete {count} dead letters for good?"),
+        }
+    }
+}
+
+async fn change(args: BulkArgs, change: Change, session: &Session) -> Done {
+    let verb = change.verb();
+    let filter = args.filter.filter(args.ids.iter().map(|id| format!("id={id}")))?;
     if filter == Filter::default() && !args.all {
         return Err(Error::new(ErrorKind::Invalid, "no dead letters are named")
-            .because("without an id or a filter all of them would be brought back")
+            .because(format!("without an id or a filter all of them would be {verb}"))
             .next_step("give ids, --topic, --key or --filter NAME=VALUE, or say --all")
             .into());
     }
     let operator = session.operator().await?;
+    let count = operator.dead_count(&filter).await?;
     if args.dry_run {
-        let count = count(&operator, &filter).await?;
         if session.output.json {
-            session.output.json(&json!({"would_retry": count}))?;
+            session.output.json(&json!({change.would(): count}))?;
         } else {
-            session.output.line(&format!("{count} would be retried"))?;
+            session.output.line(&format!("{count} would be {verb}"))?;
         }
         return Ok(Exit::Ok);
     }
-    if !args.yes && io::stdin().is_terminal() && io::stderr().is_terminal() {
-        let count = count(&operator, &filter).await?;
-        if !confirmed(&format!("Bring back {count} dead letters?"))? {
-            session.note("nothing was changed");
-            return Ok(Exit::Failure);
-        }
+    if !args.yes && !confirmed(&change.question(count))? {
+        session.note("nothing was changed");
+        return Ok(Exit::Failure);
     }
-    let RetryView { retried } = if args.all {
-        operator.dead_retry_all().await?
-    } else {
-        operator.dead_retry(&filter).await?
+    let mut counting = Counting::start(session, verb, Some(count));
+    let progress = &mut |done| counting.set(done);
+    let done = match change {
+        Change::Retry => operator.dead_retry_in_batches(&filter, progress).await?,
+        Change::Discard => operator.dead_discard(&filter, progress).await?,
     };
+    counting.finish();
     if session.output.json {
-        session.output.json(&json!({"retried": retried}))?;
+        session.output.json(&json!({verb: done}))?;
     } else {
-        session.output.line(&format!("{retried} retried"))?;
+        session.output.line(&format!("{done} {verb}"))?;
     }
-    if retried == 0 && !args.ids.is_empty() {
+    if done == 0 && !args.ids.is_empty() {
         return Err(Error::new(ErrorKind::NotFound, "none of these is a dead letter")
             .because("it was retried already, or never died")
             .next_step("look with `sendoff dead ls` or `sendoff show ID`")
             .into());
     }
     Ok(Exit::Ok)
-}
-
-async fn count(operator: &Operator, filter: &Filter) -> Result<usize> {
-    let mut count = 0;
-    loop {
-        let page = operator.dead_list(filter, MOST_ROWS, count).await?;
-        count += page.messages.len();
-        if !page.more {
-            return Ok(count);
-        }
-    }
-}
-
-fn confirmed(question: &str) -> io::Result<bool> {
-    let mut stderr = io::stderr().lock();
-    write!(stderr, "{question} [y/N] ")?;
-    stderr.flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
 }

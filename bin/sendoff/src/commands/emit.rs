@@ -4,12 +4,11 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use jiff::fmt::friendly::SpanParser;
-use jiff::{SpanRelativeTo, Unit};
 use sendoff::emit::Emitted;
 use sendoff::{Error, ErrorKind, Message, Result};
 use serde_json::json;
 
+use crate::config::parse_duration;
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 use crate::store::Store;
@@ -41,7 +40,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
     /// Not before so long from now: 10s, 5m, 1h30m, 7d
-    #[arg(long, value_name = "TIME", value_parser = delay)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     delay: Option<Duration>,
     /// Above 0 before, below 0 after the others, where no key forbids it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
@@ -164,19 +163,6 @@ fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-fn delay(text: &str) -> Result<Duration, String> {
-    let wanted = || "write it like 250ms, 10s, 5m, 1h30m or 7d".to_owned();
-    let span = SpanParser::new().parse_span(text).map_err(|_| wanted())?;
-    // A month has no length of its own.
-    if span.get_months() != 0 || span.get_years() != 0 {
-        return Err(wanted());
-    }
-    let length = span
-        .total((Unit::Nanosecond, SpanRelativeTo::days_are_24_hours()))
-        .map_err(|_| wanted())?;
-    Duration::try_from_secs_f64(length / 1e9).map_err(|_| wanted())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -189,10 +175,10 @@ mod tests {
             ("1h30m", 5_400_000),
             ("7d", 604_800_000),
         ] {
-            assert_eq!(delay(text), Ok(Duration::from_millis(millis)), "{text}");
+            assert_eq!(parse_duration(text), Ok(Duration::from_millis(millis)), "{text}");
         }
         for text in ["", "10", "-5s", "1 month", "soon"] {
-            assert!(delay(text).is_err(), "{text}");
+            assert!(parse_duration(text).is_err(), "{text}");
         }
     }
 

@@ -16,6 +16,14 @@ const UNITS: [(&str, u64); 5] = [
 
 const EXPECTED: &str = "a duration such as 250ms, 10s, 5m, 1h or 7d";
 
+/// Reads a duration from a flag.
+///
+/// # Errors
+/// How to write one.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    parse(text).ok_or_else(|| format!("write {EXPECTED}"))
+}
+
 pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     deserializer.deserialize_str(DurationText)
 }

@@ -33,6 +33,7 @@ mod tests;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use database::Database;
+pub(crate) use duration::parse_duration;
 pub(crate) use load::Override;
 pub(crate) use log::LogConfig;
 pub(crate) use relay::RelayConfig;

@@ -83,7 +83,7 @@ impl Unread {
             (None, _) => {
                 let (why, next) = apart(&self.message);
                 let error = invalid(format!("{subject} cannot be used")).because(why);
-                next.into_iter().fold(error, |error, next| error.next_step(next))
+                next.into_iter().fold(error, sendoff::Error::next_step)
             }
             // What stands where a password may stand is not repeated.
             (Some(_), Some(key)) if is_secret(key) => invalid(format!("{subject} cannot be used"))

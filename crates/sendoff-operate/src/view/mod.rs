@@ -4,10 +4,12 @@ mod leg;
 mod list;
 mod message;
 mod retry;
+mod steering;
 mod summary;
 
 pub use leg::{LegView, TriedView};
 pub use list::ListView;
 pub use message::MessageView;
 pub use retry::RetryView;
+pub use steering::{AuditView, CleanView, KeyView, LaneView, PauseView};
 pub use summary::SummaryView;

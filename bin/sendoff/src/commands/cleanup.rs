@@ -1,0 +1,62 @@
+//! `sendoff cleanup`: what is old enough goes.
+
+use std::time::Duration;
+
+use sendoff::store::Windows;
+use sendoff::{Error, ErrorKind};
+
+use crate::commands::confirm;
+use crate::exit::{Done, Exit};
+use crate::progress::Counting;
+use crate::session::Session;
+
+/// Delete delivered messages and dead letters that are older than a window, in small batches
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Relays do the regular part by themselves, by the retention in [database].")]
+pub(crate) struct Args {
+    /// Delivered messages older than this, such as 7d
+    #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
+    delivered: Option<Duration>,
+    /// Dead letters older than this, such as 90d; those that block a key stay
+    #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
+    dead: Option<Duration>,
+    /// Idempotency keys whose window has passed
+    #[arg(long)]
+    dedup: bool,
+    /// Do not ask
+    #[arg(long, short)]
+    yes: bool,
+}
+
+pub(crate) async fn run(args: Args, session: &Session) -> Done {
+    let windows = Windows {
+        delivered: args.delivered,
+        dead: args.dead,
+        dedup: args.dedup,
+    };
+    if windows == Windows::default() {
+        return Err(Error::new(ErrorKind::Invalid, "nothing is named to be cleaned up")
+            .next_step("give --delivered AGE, --dead AGE or --dedup")
+            .into());
+    }
+    if args.dead.is_some() && !args.yes && !confirm::confirmed("Dead letters that old are gone for good. Delete them?")?
+    {
+        session.note("nothing was changed");
+        return Ok(Exit::Failure);
+    }
+    let mut counting = Counting::start(session, "deleted", None);
+    let cleaned = session
+        .operator()
+        .await?
+        .clean_up(&windows, &mut |done| counting.set(done))
+        .await?;
+    counting.finish();
+    if session.output.json {
+        session.output.json(&cleaned)?;
+    } else {
+        session
+            .output
+            .line(&format!("{} deleted, {} remaining", cleaned.deleted, cleaned.remaining))?;
+    }
+    Ok(Exit::Ok)
+}

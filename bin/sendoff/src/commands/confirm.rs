@@ -1,0 +1,16 @@
+//! Asking before something that cannot be undone.
+
+use std::io::{self, IsTerminal, Write};
+
+/// Whether the person at the terminal says yes. Without a terminal nobody can be asked: a program means what it says.
+pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Ok(true);
+    }
+    let mut stderr = io::stderr().lock();
+    write!(stderr, "{question} [y/N] ")?;
+    stderr.flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+}

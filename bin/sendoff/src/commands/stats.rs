@@ -1,0 +1,59 @@
+//! `sendoff stats`: the outbox at a glance.
+
+use std::time::Duration;
+
+use sendoff_operate::SummaryView;
+
+use crate::exit::{Done, Exit};
+use crate::output::{Field, Tone};
+use crate::session::Session;
+
+/// Show how much is ready, waiting, failed, dead and delivered, and how old the oldest ready message is
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {}
+
+pub(crate) async fn run(_args: Args, session: &Session) -> Done {
+    let summary = session.operator().await?.summary().await?;
+    if session.output.json {
+        session.output.json(&summary)?;
+        return Ok(Exit::Ok);
+    }
+    session.output.table(&["what", "count", ""], rows(&summary))?;
+    Ok(Exit::Ok)
+}
+
+fn rows(summary: &SummaryView) -> Vec<Vec<Field>> {
+    let row = |what: &str, count: u64, tone: Tone, note: String| {
+        vec![
+            what.into(),
+            Field::toned(count.to_string(), if count > 0 { tone } else { Tone::Plain }),
+            note.into(),
+        ]
+    };
+    let oldest = summary.oldest_ready_seconds.map_or_else(String::new, |seconds| {
+        let age = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default();
+        format!("the oldest for {:.1} s", age.as_secs_f64())
+    });
+    vec![
+        row("ready", summary.ready, Tone::Plain, oldest),
+        row(
+            "waiting",
+            summary.waiting,
+            Tone::Plain,
+            "scheduled, backing off, held, or for a sink that is down".to_owned(),
+        ),
+        row(
+            "failed",
+            summary.failed,
+            Tone::Warning,
+            "of the waiting: those with failed attempts".to_owned(),
+        ),
+        row("dead", summary.dead, Tone::Bad, "see `sendoff dead ls`".to_owned()),
+        row(
+            "delivered",
+            summary.delivered,
+            Tone::Good,
+            "kept by the retention".to_owned(),
+        ),
+    ]
+}
