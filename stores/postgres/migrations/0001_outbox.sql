@@ -460,7 +460,7 @@ $$;
 -- The lock timeout: making and dropping need a moment alone with the table. Behind a long reader they would wait, and
 -- every settlement behind them; so they give up soon, and the next call tries again.
 CREATE FUNCTION outbox_clean_delivered(p_keep interval, p_limit bigint, p_exact boolean) RETURNS bigint
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT SET lock_timeout = '100ms' AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET lock_timeout = '100ms' SET search_path FROM CURRENT AS $$
 DECLARE
     v_table record;
     v_rows bigint;
@@ -469,7 +469,7 @@ DECLARE
 BEGIN
     FOR v_table IN SELECT name FROM outbox_delivered_days() WHERE ends <= now() - p_keep ORDER BY day LOOP
         -- Whoever asks for rows gets no more than so many; of a large day an estimate is enough to tell.
-        EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 100000) AS some', v_table.name) INTO v_rows;
+        EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 100000) AS first', v_table.name) INTO v_rows;
         CONTINUE WHEN p_exact AND v_rows > p_limit - v_gone;
         BEGIN
             EXECUTE format('DROP TABLE %s', v_table.name);

@@ -13,6 +13,7 @@ mod migrate;
 mod operate;
 mod pooler;
 mod reader;
+mod retention;
 mod roles;
 mod scratch;
 mod settle;

@@ -1,0 +1,127 @@
+//! Delivered messages in partitions of a day.
+
+use std::time::Duration;
+
+use sendoff::store::{OperateStore, RelayStore, Windows};
+
+use crate::scratch::Scratch;
+
+const DAY: Duration = Duration::from_secs(86_400);
+
+const DAYS: &str = "SELECT count(*) FROM outbox_delivered_days()";
+
+async fn kept() -> Scratch {
+    Scratch::with(|config| config.retention(Some(7 * DAY))).await
+}
+
+/// A delivered message, so many days ago.
+async fn delivered(scratch: &Scratch, days: u32, count: u32) {
+    let sql = format!(
+        "INSERT INTO outbox_delivered (delivered_at, lane, seq, created_at, id, topic, payload)
+        SELECT now() - {days} * interval '1 day', 1, n, now(), gen_random_uuid(), 't', ''
+        FROM generate_series(1, {count}) AS n"
+    );
+    scratch.run(&sql).await;
+}
+
+/// A partition for the day so many days ago.
+async fn partition(scratch: &Scratch, days: u32) {
+    let sql = format!(
+        "DO $do$ DECLARE d date := (now() AT TIME ZONE 'UTC')::date - {days}; BEGIN
+        EXECUTE format('CREATE TABLE outbox_delivered_%s PARTITION OF outbox_delivered FOR VALUES FROM (%L) TO (%L)',
+            to_char(d, 'YYYYMMDD'), d::timestamp AT TIME ZONE 'UTC', (d + 1)::timestamp AT TIME ZONE 'UTC');
+        END $do$"
+    );
+    scratch.run(&sql).await;
+}
+
+#[tokio::test]
+async fn partitions_of_today_and_tomorrow_are_made_ahead() {
+    let scratch = kept().await;
+    assert_eq!(scratch.store.clean(100).await.unwrap(), 0);
+    assert_eq!(scratch.value(DAYS).await, "2");
+    delivered(&scratch, 0, 3).await;
+    assert_eq!(
+        scratch.value("SELECT count(*) FROM outbox_delivered_default").await,
+        "0"
+    );
+    assert_eq!(scratch.store.clean(100).await.unwrap(), 0);
+    assert_eq!(scratch.value(DAYS).await, "2");
+}
+
+#[tokio::test]
+async fn without_a_retention_nothing_is_made_or_deleted() {
+    let scratch = Scratch::new().await;
+    delivered(&scratch, 30, 3).await;
+    assert_eq!(scratch.store.clean(100).await.unwrap(), 0);
+    assert_eq!(scratch.value(DAYS).await, "0");
+    assert_eq!(scratch.value("SELECT count(*) FROM outbox_delivered").await, "3");
+}
+
+#[tokio::test]
+async fn rows_in_the_default_partition_hold_nothing_up_and_go_in_batches() {
+    let scratch = kept().await;
+    delivered(&scratch, 0, 2).await;
+    delivered(&scratch, 20, 5).await;
+    for gone in [3, 2, 0] {
+        assert_eq!(scratch.store.clean(3).await.unwrap(), gone);
+    }
+    assert_eq!(
+        scratch.value(DAYS).await,
+        "1",
+        "tomorrow's; of today there are rows already"
+    );
+    assert_eq!(scratch.value("SELECT count(*) FROM outbox_delivered").await, "2");
+}
+
+#[tokio::test]
+async fn a_day_that_is_over_goes_as_a_whole() {
+    let scratch = kept().await;
+    for days in [9, 7, 6] {
+        partition(&scratch, days).await;
+        delivered(&scratch, days, 4).await;
+    }
+    assert_eq!(
+        scratch.store.clean(2).await.unwrap(),
+        4,
+        "a partition is dropped, not emptied"
+    );
+    let left = "SELECT count(DISTINCT delivered_at) FROM outbox_delivered";
+    assert_eq!(
+        scratch.value(left).await,
+        "2",
+        "a day is kept until its last moment is old"
+    );
+    assert_eq!(scratch.value(DAYS).await, "4");
+}
+
+#[tokio::test]
+async fn a_long_reader_is_not_waited_for() {
+    let scratch = kept().await;
+    partition(&scratch, 9).await;
+    delivered(&scratch, 9, 4).await;
+    scratch.run("BEGIN; SELECT count(*) FROM outbox_delivered").await;
+    let cleaned = tokio::time::timeout(Duration::from_secs(5), scratch.store.clean(100));
+    assert_eq!(cleaned.await.expect("it gives up soon").unwrap(), 0);
+    scratch.run("COMMIT").await;
+    assert_eq!(scratch.store.clean(100).await.unwrap(), 4, "and tries again");
+}
+
+#[tokio::test]
+async fn an_operator_cleans_up_to_the_row() {
+    let scratch = kept().await;
+    for days in [9, 6] {
+        partition(&scratch, days).await;
+        delivered(&scratch, days, 5).await;
+    }
+    delivered(&scratch, 4, 2).await;
+    let windows = Windows {
+        delivered: Some(5 * DAY),
+        ..Windows::default()
+    };
+    for (deleted, remaining) in [(3, 7), (3, 4), (3, 1), (1, 0), (0, 0)] {
+        let cleaned = scratch.store.clean_up(&windows, 3, "ann").await.unwrap();
+        assert_eq!((cleaned.deleted, cleaned.remaining), (deleted, remaining));
+    }
+    assert_eq!(scratch.value("SELECT count(*) FROM outbox_delivered").await, "2");
+}
