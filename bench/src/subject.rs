@@ -10,7 +10,7 @@ use sendoff::emit::Names;
 use sendoff::store::{MigrateStore, RelayStore};
 use sendoff::{Delivery, Outcome, Sink, Waker};
 use sendoff_relay::{Relay, Settings};
-use sendoff_store_postgres::{Config as PostgresConfig, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
 use tokio_util::sync::CancellationToken;

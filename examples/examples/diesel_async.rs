@@ -11,7 +11,7 @@ use sendoff::{Message, Outbox};
 use sendoff_diesel_async as _;
 use sendoff_relay::Relay;
 use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
@@ -40,7 +40,7 @@ async fn main() -> Result<()> {
         .await?;
 
     // What `sendoff migrate` does, once a deployment.
-    let store = PostgresStore::new(Config::new(&url))?;
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
     // The order and the message about it are one transaction: when the closure fails, neither is there.

@@ -8,7 +8,7 @@ use sendoff::store::MigrateStore;
 use sendoff::{Delivery, Uuid};
 use sendoff_relay::Relay;
 use sendoff_sink_handlers::Handlers;
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
 
@@ -32,7 +32,7 @@ async fn main() -> Result<()> {
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
     tokio::spawn(connection);
     client.batch_execute("CREATE TABLE orders (id int PRIMARY KEY)").await?;
-    let store = PostgresStore::new(Config::new(&url))?;
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
     client.batch_execute(PLACE_ORDER).await?;

@@ -10,7 +10,7 @@ use sendoff::{Message, Outbox};
 use sendoff_relay::Relay;
 use sendoff_sea_orm as _;
 use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_util::sync::CancellationToken;
 
 mod order {
@@ -38,7 +38,7 @@ async fn main() -> Result<()> {
         .await?;
 
     // What `sendoff migrate` does, once a deployment.
-    let store = PostgresStore::new(Config::new(&url))?;
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
     // The order and the message about it are one transaction.

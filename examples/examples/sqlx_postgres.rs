@@ -9,7 +9,7 @@ use sendoff::{Message, Outbox};
 use sendoff_relay::Relay;
 use sendoff_sink_handlers::{Context, Handlers};
 use sendoff_sqlx as _;
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use tokio::sync::mpsc;
@@ -30,7 +30,7 @@ async fn main() -> Result<()> {
         .await?;
 
     // What `sendoff migrate` does, once a deployment.
-    let store = PostgresStore::new(Config::new(&url))?;
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
     // The relay, in the background.

@@ -8,7 +8,7 @@ use sendoff::store::MigrateStore;
 use sendoff::{Message, Outbox};
 use sendoff_relay::Relay;
 use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use sendoff_tokio_postgres as _;
 use tokio_postgres::NoTls;
 use tokio_util::sync::CancellationToken;
@@ -21,7 +21,7 @@ async fn main() -> Result<()> {
     client.batch_execute("CREATE TABLE orders (id int PRIMARY KEY)").await?;
 
     // What `sendoff migrate` does, once a deployment.
-    let store = PostgresStore::new(Config::new(&url))?;
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
     // Three orders and the messages about them are one transaction, and the messages one statement.

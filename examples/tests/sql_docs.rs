@@ -5,7 +5,7 @@ use std::process::Command;
 
 use sendoff::emit::Names;
 use sendoff::store::MigrateStore;
-use sendoff_store_postgres::{Config as PostgresConfig, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::{Client, NoTls};
 
 const DOC: &str = include_str!("../../docs/sql.md");

@@ -31,7 +31,7 @@ impl Store {
         let names = database.names()?;
         match database.url()? {
             DatabaseUrl::Postgres(url) => {
-                let config = sendoff_store_postgres::Config::new(url)
+                let config = sendoff_store_postgres::PostgresConfig::new(url)
                     .names(names)
                     .retention(database.retention)
                     .listen(database.listen);

@@ -8,7 +8,7 @@ use sendoff::emit::Names;
 /// The settings of a [`crate::PostgresStore`].
 #[derive(Clone)]
 #[non_exhaustive]
-pub struct Config {
+pub struct PostgresConfig {
     /// Where the database is: a URL or a list of `key=value`, as libpq takes them.
     pub url: String,
     /// Where the outbox's tables are.
@@ -26,7 +26,7 @@ pub struct Config {
     pub application_name: String,
 }
 
-impl Config {
+impl PostgresConfig {
     /// The default settings for the database at `url`.
     pub fn new(url: impl Into<String>) -> Self {
         Self {
@@ -84,9 +84,9 @@ impl Config {
 }
 
 /// Without the URL: it may hold a password.
-impl fmt::Debug for Config {
+impl fmt::Debug for PostgresConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Config")
+        f.debug_struct("PostgresConfig")
             .field("names", &self.names)
             .field("retention", &self.retention)
             .field("listen", &self.listen)
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn a_password_is_not_shown() {
-        let config = Config::new("postgres://shop:hunter2@localhost/shop");
+        let config = PostgresConfig::new("postgres://shop:hunter2@localhost/shop");
         assert!(!format!("{config:?}").contains("hunter2"));
     }
 }

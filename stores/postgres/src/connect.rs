@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use tokio_postgres::tls::NoTlsStream;
 use tokio_postgres::{Client, Connection, NoTls, Socket};
 
-use crate::config::Config;
+use crate::config::PostgresConfig;
 use crate::error::{from_driver, timed_out};
 
 /// How to connect. The only place that knows about transport: TLS belongs here.
@@ -20,7 +20,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    pub(crate) fn new(config: &Config) -> Result<Self> {
+    pub(crate) fn new(config: &PostgresConfig) -> Result<Self> {
         let mut driver: tokio_postgres::Config = config
             .url
             .parse()

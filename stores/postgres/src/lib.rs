@@ -17,10 +17,10 @@
 //!
 //! ```no_run
 //! use sendoff::store::MigrateStore;
-//! use sendoff_store_postgres::{Config, PostgresStore};
+//! use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 //!
 //! # async fn start() -> sendoff::Result<()> {
-//! let store = PostgresStore::new(Config::new("postgres://localhost/shop"))?;
+//! let store = PostgresStore::new(PostgresConfig::new("postgres://localhost/shop"))?;
 //! store.migrate().await?;
 //! # Ok(())
 //! # }
@@ -49,5 +49,5 @@ mod store;
 mod straggler;
 mod texts;
 
-pub use config::Config;
+pub use config::PostgresConfig;
 pub use store::PostgresStore;

@@ -13,7 +13,7 @@ use sendoff::store::{
 };
 use sendoff::{Result, Uuid};
 
-use crate::config::Config;
+use crate::config::PostgresConfig;
 use crate::connect::Connector;
 use crate::pool::Pool;
 use crate::read::PostgresReader;
@@ -34,7 +34,7 @@ pub struct PostgresStore(pub(crate) Arc<Inner>);
 
 /// What all rooms share.
 pub(crate) struct Inner {
-    pub(crate) config: Config,
+    pub(crate) config: PostgresConfig,
     pub(crate) texts: Texts,
     pub(crate) outbox: Outbox,
     pub(crate) connector: Connector,
@@ -50,7 +50,7 @@ impl PostgresStore {
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when the URL or a timeout cannot be used.
-    pub fn new(config: Config) -> Result<Self> {
+    pub fn new(config: PostgresConfig) -> Result<Self> {
         let connector = Connector::new(&config)?;
         let limit = config.statement_timeout;
         let pool = |size, limit, settings| Pool::new(connector.clone(), size, limit, settings);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::emit::Names;
 use sendoff::{Error, ErrorKind, Result, Uuid};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use sendoff_testkit::store_suite::{Capabilities, Database, Setup, StoreHarness, Subject, run};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
@@ -34,7 +34,7 @@ impl StoreHarness for Postgres {
     async fn fresh(&self, setup: Setup) -> Result<Subject> {
         let name = format!("c_{}", &Uuid::new_v4().simple().to_string()[..20]);
         let names = Names::new(Some(&name), Names::PREFIX)?;
-        let config = Config::new(url(self.0)?)
+        let config = PostgresConfig::new(url(self.0)?)
             .names(names)
             .listen(self.0 == DIRECT)
             .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)));
@@ -64,7 +64,7 @@ fn url(variable: &str) -> Result<String> {
 #[derive(Clone)]
 struct Schema {
     name: String,
-    config: Config,
+    config: PostgresConfig,
 }
 
 impl Schema {

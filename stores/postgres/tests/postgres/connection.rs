@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sendoff::ErrorKind;
 use sendoff::store::{EmitStore, OwnerId, RelayStore};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{LEASE, Scratch, connect, message, postgres_url, random_name};
 
@@ -109,10 +109,10 @@ async fn a_transaction_that_is_dropped_leaves_nothing_and_no_lock() {
 
 #[tokio::test]
 async fn errors_say_what_to_do_and_keep_secrets() {
-    let nobody = PostgresStore::new(Config::new("postgres://shop:hunter2@127.0.0.1:1/shop")).unwrap();
+    let nobody = PostgresStore::new(PostgresConfig::new("postgres://shop:hunter2@127.0.0.1:1/shop")).unwrap();
     let error = nobody.backlog().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
-    let bad = PostgresStore::new(Config::new("postgres://shop:hunter2@127.0.0.1:port/shop")).unwrap_err();
+    let bad = PostgresStore::new(PostgresConfig::new("postgres://shop:hunter2@127.0.0.1:port/shop")).unwrap_err();
     assert_eq!(bad.kind(), ErrorKind::Invalid);
     let missing = Scratch::bare(&random_name(), |config| config)
         .await
@@ -122,7 +122,7 @@ async fn errors_say_what_to_do_and_keep_secrets() {
         .unwrap_err();
     assert_eq!(missing.kind(), ErrorKind::SchemaMissing);
     assert!(missing.next().unwrap().contains("sendoff migrate"));
-    let database = PostgresStore::new(Config::new(format!("{}_no", postgres_url()))).unwrap();
+    let database = PostgresStore::new(PostgresConfig::new(format!("{}_no", postgres_url()))).unwrap();
     assert_eq!(database.backlog().await.unwrap_err().kind(), ErrorKind::Invalid);
     for error in [&error, &bad, &missing] {
         assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");

@@ -3,7 +3,7 @@
 use sendoff::ErrorKind;
 use sendoff::emit::Names;
 use sendoff::store::{MigrateStore, MigrationState};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{Relay, Scratch, connect, message, postgres_url, random_name, topics};
 
@@ -24,7 +24,7 @@ async fn migrating_twice_changes_nothing_the_second_time() {
 #[tokio::test]
 async fn a_schema_that_is_missing_is_created() {
     let names = Names::new(Some(&random_name()), "ob_").unwrap();
-    let store = PostgresStore::new(Config::new(postgres_url()).names(names)).unwrap();
+    let store = PostgresStore::new(PostgresConfig::new(postgres_url()).names(names)).unwrap();
     assert_eq!(store.migrate().await.unwrap().len(), 1);
     store.check_schema().await.unwrap();
 }
@@ -92,7 +92,7 @@ async fn tables_without_a_schema_are_where_the_search_path_leads() {
         url.get_user().unwrap(),
         url.get_ports()[0]
     );
-    let store = PostgresStore::new(Config::new(url)).unwrap();
+    let store = PostgresStore::new(PostgresConfig::new(url)).unwrap();
     store.migrate().await.unwrap();
     let mut tx = sendoff::store::EmitStore::begin(&store).await.unwrap();
     tx.emit(&[message("a")]).await.unwrap();

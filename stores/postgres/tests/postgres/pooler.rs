@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, RetryState, Verdict};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{Relay, Scratch, message, random_name, server, topics};
 
 fn pooled(scratch: &Scratch) -> PostgresStore {
     let url = server("SENDOFF_TEST_PGBOUNCER_URL");
-    PostgresStore::new(Config::new(url).names(scratch.names.clone())).unwrap()
+    PostgresStore::new(PostgresConfig::new(url).names(scratch.names.clone())).unwrap()
 }
 
 #[tokio::test]

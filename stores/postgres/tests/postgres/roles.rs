@@ -3,7 +3,7 @@
 use sendoff::emit::Names;
 use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, Verdict};
 use sendoff::{ErrorKind, Message};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::Client;
 
 use crate::scratch::{Relay, connect, connect_to, message, postgres_url, random_name, topics};
@@ -35,7 +35,7 @@ impl Roles {
         let schema = random_name();
         let prefix = format!("r{}_", &schema[2..]);
         let names = Names::new(Some(&schema), &prefix).unwrap();
-        let store = PostgresStore::new(Config::new(postgres_url()).names(names.clone())).unwrap();
+        let store = PostgresStore::new(PostgresConfig::new(postgres_url()).names(names.clone())).unwrap();
         store.migrate().await.unwrap();
         let owner = connect().await;
         for _ in 0..2 {
@@ -64,7 +64,7 @@ impl Roles {
     }
 
     fn store(&self, url: &str) -> PostgresStore {
-        PostgresStore::new(Config::new(url).names(self.names.clone())).unwrap()
+        PostgresStore::new(PostgresConfig::new(url).names(self.names.clone())).unwrap()
     }
 }
 
@@ -169,7 +169,7 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     tx.commit().await.unwrap();
 
     let url = roles.login("relay_role").await;
-    let keeping = Config::new(&url)
+    let keeping = PostgresConfig::new(&url)
         .names(roles.names.clone())
         .retention(Some(std::time::Duration::from_secs(60)));
     for store in [roles.store(&url), PostgresStore::new(keeping).unwrap()] {

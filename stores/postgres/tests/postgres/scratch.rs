@@ -9,7 +9,7 @@ use sendoff::store::{
     Row, SettleReport, Settlement, Verdict,
 };
 use sendoff::{Message, Uuid};
-use sendoff_store_postgres::{Config, PostgresStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::{Client, NoTls};
 
 pub(crate) const LEASE: Duration = Duration::from_secs(60);
@@ -35,20 +35,20 @@ impl Scratch {
         Self::with(|config| config).await
     }
 
-    pub(crate) async fn with(change: impl FnOnce(Config) -> Config) -> Self {
+    pub(crate) async fn with(change: impl FnOnce(PostgresConfig) -> PostgresConfig) -> Self {
         let scratch = Self::bare(&random_name(), change).await;
         scratch.store.migrate().await.unwrap();
         scratch
     }
 
     /// An empty schema.
-    pub(crate) async fn bare(schema: &str, change: impl FnOnce(Config) -> Config) -> Self {
+    pub(crate) async fn bare(schema: &str, change: impl FnOnce(PostgresConfig) -> PostgresConfig) -> Self {
         let names = Names::new(Some(schema), "outbox_").unwrap();
         let sql = connect().await;
         sql.batch_execute(&format!("CREATE SCHEMA IF NOT EXISTS {schema}"))
             .await
             .unwrap();
-        let config = change(Config::new(postgres_url()).names(names.clone()));
+        let config = change(PostgresConfig::new(postgres_url()).names(names.clone()));
         Self {
             store: PostgresStore::new(config).unwrap(),
             names,
@@ -57,8 +57,8 @@ impl Scratch {
     }
 
     /// Another store on the same tables.
-    pub(crate) fn again(&self, change: impl FnOnce(Config) -> Config) -> PostgresStore {
-        PostgresStore::new(change(Config::new(postgres_url()).names(self.names.clone()))).unwrap()
+    pub(crate) fn again(&self, change: impl FnOnce(PostgresConfig) -> PostgresConfig) -> PostgresStore {
+        PostgresStore::new(change(PostgresConfig::new(postgres_url()).names(self.names.clone()))).unwrap()
     }
 
     /// Runs SQL that is written with `outbox_`.
