@@ -180,6 +180,12 @@ impl Desk {
         let is_head = item.delivery.place.room == Room::Waiting && item.delivery.place.leg.is_some();
         if let Some(key) = item.key.clone() {
             let name = leg.name.clone();
+            let place = &item.delivery.place;
+            let failed = self.failed.get(&(place.lane, key.clone(), name.clone()));
+            // It was due when it was read. Since then one before it has failed.
+            if is_head && failed.is_some_and(|head| head.seq < place.seq) {
+                return self.decide(ticket, Verdict::Hold);
+            }
             let parks = self.plan.topic(&item.delivery.topic).policy.head == crate::HeadPolicy::Park;
             if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
                 let blocked = lane.blocked.contains_key(&(key.clone(), name.clone()));

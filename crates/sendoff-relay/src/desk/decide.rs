@@ -155,13 +155,26 @@ impl Desk {
             });
         }
         let effect = effect_on_followers(&verdict);
+        let held = verdict == Verdict::Hold;
         leg.verdict = Some(verdict);
         let (lane, key, sink, name) = (item.delivery.place.lane, item.key.clone(), leg.sink, leg.name.clone());
+        let seq = item.delivery.place.seq;
         item.undecided -= 1;
         if item.undecided == 0 {
             self.settle_item(ticket.item);
         }
         let Some(key) = key else { return };
+        match effect {
+            Followers::Wait if held => {}
+            Followers::Wait => {
+                let head = FailedHead { seq, written: false };
+                self.failed.insert((lane, key.clone(), name.clone()), head);
+            }
+            Followers::Go | Followers::GoOnceSettled if self.failed.is_empty() => {}
+            Followers::Go | Followers::GoOnceSettled => {
+                self.failed.remove(&(lane, key.clone(), name.clone()));
+            }
+        }
         match effect {
             Followers::Go => {
                 if let Some(sink) = sink {

@@ -8,6 +8,9 @@
 //! tried again, its key is *blocked* for that sink: followers go to the waiting table as *held* rows, and so does every
 //! follower read later, until settling reports the key freed. A freed key stays blocked while a held row of it is still
 //! on its way to the table: that row would be overtaken.
+//!
+//! Settling a failed row takes its followers in the waiting table back that were due. A read that began before that may
+//! still bring them: they are sent back to be held.
 
 mod admit;
 mod decide;
@@ -72,6 +75,13 @@ struct HeldLane {
     blocked: FxHashMap<(Arc<str>, Arc<str>), usize>,
 }
 
+/// A message of a key that failed.
+struct FailedHead {
+    seq: i64,
+    /// Whether that is in the table.
+    written: bool,
+}
+
 struct SinkDesk {
     queue: VecDeque<Ticket>,
     breaker: Breaker,
@@ -116,6 +126,8 @@ pub(crate) struct Desk {
     settling: FxHashMap<Place, u64>,
     /// Rows that are gone since the last read.
     gone: Vec<Place>,
+    /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
+    failed: FxHashMap<(Lane, Arc<str>, Arc<str>), FailedHead>,
     pub(crate) report: RunReport,
 }
 
@@ -143,6 +155,7 @@ impl Desk {
             to_settle: Vec::new(),
             settling: FxHashMap::default(),
             gone: Vec::new(),
+            failed: FxHashMap::default(),
             report: RunReport::default(),
         }
     }
@@ -155,6 +168,15 @@ impl Desk {
     /// How many bytes of payload are in hand.
     pub(crate) fn bytes_in_hand(&self) -> usize {
         self.bytes
+    }
+
+    /// A read begins: it sees all that is written by now.
+    pub(crate) fn begin_read(&mut self) {
+        let careful = &self.careful;
+        self.failed.retain(|(lane, ..), head| {
+            // Rows that are still to be admitted came with earlier reads.
+            !head.written || careful.iter().any(|row| row.place().lane == *lane)
+        });
     }
 
     /// Places whose rows are gone since the last call.

@@ -51,6 +51,10 @@ impl Desk {
                 (Followers::GoOnceSettled, Some(sink)) => free.push((sink, Ticket { item: id, leg: index })),
                 (Followers::Wait, _) => {
                     let blocked = self.lanes.get_mut(&lane).map(|lane| &mut lane.blocked);
+                    let failed = self.failed.get_mut(&(lane, key.clone(), leg.name.clone()));
+                    if let Some(head) = failed.filter(|head| head.seq == item.delivery.place.seq) {
+                        head.written = true;
+                    }
                     if let Some(unwritten) = blocked.and_then(|b| b.get_mut(&(key.clone(), leg.name.clone()))) {
                         *unwritten = unwritten.saturating_sub(1);
                     }

@@ -334,3 +334,41 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     desk.admit_careful(Instant::now());
     assert_eq!(verdicts(&desk.take_settlements(9)), [(8, "hold")]);
 }
+
+#[tokio::test]
+async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
+    for written_before_the_page_comes in [false, true] {
+        let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+        desk.begin_read();
+        desk.take(vec![waiting(1, "k")], Instant::now());
+        let batch = desk.next_batch(0, Instant::now());
+        // This read finds the second one due, because the first has not failed yet.
+        desk.begin_read();
+        answer(&mut desk, batch, &Outcome::Temporary("busy".into()));
+        let mut settlements = desk.take_settlements(9);
+        assert_eq!(verdicts(&settlements), [(1, "retry")]);
+        if written_before_the_page_comes {
+            desk.settled(&settlements, &SettleReport::default());
+        }
+        desk.take(vec![waiting(2, "k")], Instant::now());
+        assert!(
+            desk.next_batch(0, Instant::now()).is_none(),
+            "it would overtake the first"
+        );
+        let held = desk.take_settlements(9);
+        assert_eq!(verdicts(&held), [(2, "hold")]);
+        settlements.extend(held);
+        desk.settled(&settlements, &SettleReport::default());
+
+        desk.begin_read();
+        desk.take(vec![waiting(1, "k")], Instant::now());
+        let batch = desk.next_batch(0, Instant::now());
+        answer(&mut desk, batch, &Outcome::Delivered);
+        let settlements = desk.take_settlements(9);
+        desk.settled(&settlements, &SettleReport::default());
+        desk.begin_read();
+        desk.take(vec![waiting(2, "k")], Instant::now());
+        let batch = desk.next_batch(0, Instant::now()).expect("now it is the head");
+        assert_eq!(batch.deliveries[0].place.seq, 2);
+    }
+}

@@ -19,6 +19,7 @@ impl Running {
             return;
         }
         let Some(mut reader) = self.reader.take() else { return };
+        self.desk.begin_read();
         reader.lost(&std::mem::take(&mut self.lost));
         reader.gained(&std::mem::take(&mut self.gained));
         let due = now >= self.next_due;

@@ -20,6 +20,7 @@ cases![
     many_followers_all_go_in_the_end,
     a_head_that_fails_again_keeps_its_followers,
     followers_that_were_let_go_are_held_back_when_one_fails,
+    one_that_went_ahead_lets_nobody_pass_the_head,
     a_head_whose_sink_is_down_holds_its_followers,
     a_parked_head_lets_its_followers_go,
     a_head_that_is_parked_later_lets_its_followers_go,
@@ -229,6 +230,19 @@ async fn followers_that_were_let_go_are_held_back_when_one_fails(scene: Scene) -
     Ok(())
 }
 
+async fn one_that_went_ahead_lets_nobody_pass_the_head(scene: Scene) -> CaseResult {
+    let (mut relay, read) = key_in_hand(&scene, 4).await?;
+    fail_head(&mut relay, &read, retry(Duration::ZERO)).await?;
+    let head = relay.read_messages(1).await;
+    relay.deliver(&head).await?;
+    // The next one fails, and the one behind it was with the sink already.
+    let due = relay.read_messages(3).await;
+    relay.settle_as(&retry(LATER), &due[..1]).await?;
+    relay.deliver(&due[1..2]).await?;
+    assert!(is_held(&scene, read[3].id).await?, "the one before it is not tried yet");
+    Ok(())
+}
+
 async fn a_head_whose_sink_is_down_holds_its_followers(scene: Scene) -> CaseResult {
     let (mut relay, read) = key_in_hand(&scene, 3).await?;
     fail_head(&mut relay, &read, waiting(RetryState::Down, Duration::ZERO)).await?;
@@ -280,20 +294,26 @@ async fn a_scheduled_message_holds_nobody(scene: Scene) -> CaseResult {
 
 async fn other_keys_and_other_legs_are_not_held(scene: Scene) -> CaseResult {
     let (mut relay, read) = key_in_hand(&scene, 2).await?;
-    let others = scene.emit([numbered("other", 0), plain("keyless")]).await?;
+    // So many that some share its lane.
+    scene.emit((0..300).map(|n| numbered(&format!("other {n}"), n))).await?;
+    scene.emit((0..300).map(|_| plain("keyless"))).await?;
     relay.settle_as(&retry(LATER), &read[..1]).await?;
-    let rest = relay.read_messages(2).await;
-    relay.settle_as(&Verdict::Hold, &rest).await?;
-    relay
-        .settle(&[relay.settlement(&read[1], vec![leg("another", Verdict::Hold)])])
-        .await?;
+    let mut others = relay.read_messages(600).await;
+    others.retain(|other| other.place.lane == read[0].place.lane);
+    assert!(others.iter().any(|other| other.key.is_some()) && others.iter().any(|other| other.key.is_none()));
+    relay.settle_as(&Verdict::Hold, &others).await?;
+    let elsewhere = relay.settlement(&read[1], vec![leg("another", Verdict::Hold)]);
+    relay.settle(&[elsewhere]).await?;
     let due: BTreeSet<Uuid> = relay
-        .read_messages(3)
+        .read_messages(others.len() + 1)
         .await
         .iter()
         .map(|delivery| delivery.id)
         .collect();
-    assert_eq!(due, BTreeSet::from([read[1].id, others[0].id(), others[1].id()]));
+    assert_eq!(
+        due,
+        others.iter().chain(&read[1..]).map(|delivery| delivery.id).collect()
+    );
     Ok(())
 }
 
