@@ -63,12 +63,7 @@ impl Connect {
         match self.purpose {
             Purpose::Read => return connection.pragma_update(None, "query_only", true),
             Purpose::Write | Purpose::Migrate => connection.pragma_update(None, "synchronous", "FULL")?,
-            Purpose::Settle => {
-                connection.pragma_update(None, "synchronous", "NORMAL")?;
-                // Moving the log into the file is the one time that settling waits for the disk: every 16 MiB instead
-                // of every 4.
-                connection.pragma_update(None, "wal_autocheckpoint", 4096)?;
-            }
+            Purpose::Settle => connection.pragma_update(None, "synchronous", "NORMAL")?,
         }
         // Readers and the writer do not wait for each other in this mode, which the file keeps. It is asked first,
         // because setting it takes a lock even where it is set. Where a file system cannot do it everything stays
