@@ -1,4 +1,10 @@
 //! The snippets in docs/sql.md, run exactly as they stand there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test that is how it fails"
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,4 +1,10 @@
 //! The relay in a simulator: an in-memory store, tokio's paused clock, sinks that misbehave.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test that is how it fails"
+)]
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};

@@ -184,13 +184,13 @@ impl Desk {
             let failed = self.failed.get(&(place.lane, key.clone(), name.clone()));
             // It was due when it was read. Since then one before it has failed.
             if is_head && failed.is_some_and(|head| head.seq < place.seq) {
-                return self.decide(ticket, Verdict::Hold);
+                return self.hold(ticket);
             }
             let parks = self.plan.topic(&item.delivery.topic).policy.head == crate::HeadPolicy::Park;
             if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
                 let blocked = lane.blocked.contains_key(&(key.clone(), name.clone()));
                 if blocked && !is_head {
-                    return self.decide(ticket, Verdict::Hold);
+                    return self.hold(ticket);
                 }
                 if is_head && !parks {
                     lane.blocked.entry((key.clone(), name)).or_insert(0);

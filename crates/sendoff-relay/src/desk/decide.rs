@@ -160,10 +160,14 @@ impl Desk {
         let (lane, key, sink, name) = (item.delivery.place.lane, item.key.clone(), leg.sink, leg.name.clone());
         let seq = item.delivery.place.seq;
         item.undecided -= 1;
-        if item.undecided == 0 {
+        let complete = item.undecided == 0;
+        if complete {
             self.settle_item(ticket.item);
         }
         let Some(key) = key else { return };
+        if !complete && matches!(effect, Followers::Wait) {
+            self.shut_gate((lane, key.clone(), name.clone()), ticket.item);
+        }
         match effect {
             Followers::Wait if held => {}
             Followers::Wait => {
@@ -188,6 +192,9 @@ impl Desk {
                     self.hold_followers(sink, &key, ticket);
                 }
             }
+        }
+        if complete {
+            self.open_gates(ticket.item);
         }
     }
 
@@ -228,7 +235,7 @@ impl Desk {
         let followers: Vec<Ticket> = chain.drain(..).skip(1).collect();
         self.sinks[sink].chains.remove(key);
         for follower in followers {
-            self.decide(follower, Verdict::Hold);
+            self.hold(follower);
         }
     }
 

@@ -80,6 +80,7 @@ impl Desk {
             .retain(|settlement| !lanes.contains(&settlement.place.lane));
         self.settling.retain(|place, _| !lanes.contains(&place.lane));
         self.failed.retain(|(lane, ..), _| !lanes.contains(lane));
+        self.gates.retain(|(lane, ..), _| !lanes.contains(lane));
     }
 
     /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads

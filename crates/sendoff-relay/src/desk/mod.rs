@@ -14,6 +14,7 @@
 
 mod admit;
 mod decide;
+mod gate;
 mod lanes;
 mod settled;
 #[cfg(test)]
@@ -128,6 +129,7 @@ pub(crate) struct Desk {
     gone: Vec<Place>,
     /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
     failed: FxHashMap<(Lane, Arc<str>, Arc<str>), FailedHead>,
+    gates: FxHashMap<gate::GateKey, gate::Gate>,
     pub(crate) report: RunReport,
 }
 
@@ -156,6 +158,7 @@ impl Desk {
             settling: FxHashMap::default(),
             gone: Vec::new(),
             failed: FxHashMap::default(),
+            gates: FxHashMap::default(),
             report: RunReport::default(),
         }
     }

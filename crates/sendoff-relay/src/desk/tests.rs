@@ -372,3 +372,15 @@ async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
         assert_eq!(batch.deliveries[0].place.seq, 2);
     }
 }
+
+#[tokio::test]
+async fn a_follower_is_not_written_before_the_message_in_front_of_it() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
+    desk.take(vec![row(1, Some("k")), waiting(2, "k")], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &temporary());
+    assert!(!desk.has_settlements(), "the first is still open at the other sink");
+    let other = desk.next_batch(1, Instant::now());
+    answer(&mut desk, other, &Outcome::Delivered);
+    assert_eq!(verdicts(&desk.take_settlements(9)), [(1, "retry"), (2, "hold")]);
+}
