@@ -44,18 +44,12 @@ fn the_demo_tells_the_proof_and_what_to_do_next() {
 }
 
 #[test]
-fn relays_that_are_killed_lose_nothing() {
-    let ran = Sandbox::sqlite().ok(["demo", "--seconds", "5", "--rate", "100", "--json"]);
+fn relays_that_are_killed_lose_nothing_and_keep_the_order_of_customers() {
+    // Fast enough that hundreds of messages of a customer wait behind one that failed: the proof looks at their order.
+    let ran = Sandbox::sqlite().ok(["demo", "--seconds", "6", "--rate", "1000", "--json"]);
     let proof = ran.json();
-    assert_eq!(
-        (
-            count(&proof, "lost"),
-            count(&proof, "phantom"),
-            count(&proof, "waiting")
-        ),
-        (0, 0, 0),
-        "{ran:?}"
-    );
+    assert_eq!((count(&proof, "lost"), count(&proof, "phantom")), (0, 0), "{ran:?}");
+    assert!(count(&proof, "delivered") > 1000, "{ran:?}");
     assert!(ran.err.contains("relays killed 1"), "{ran:?}");
 }
 
