@@ -1,5 +1,11 @@
 //! Relays on a store whose calls fail, whose answers get lost, and that takes their lanes away: nothing is lost and the
 //! order of a key holds. Time is paused, so hours pass in a moment.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test that is how it fails"
+)]
 
 use std::sync::Arc;
 use std::time::Duration;

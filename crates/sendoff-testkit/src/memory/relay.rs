@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement, Verdict,
 };
 
 use super::clock::{Micros, span};
@@ -81,7 +81,10 @@ impl RelayStore for MemoryStore {
     }
 
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
-        let forgets = self.faults().forgets_settle();
+        let only_delivered = settlements
+            .iter()
+            .all(|settlement| settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered));
+        let forgets = only_delivered && self.faults().forgets_settle();
         self.call(Verb::Settle, |tables, now| {
             let before = forgets.then(|| tables.messages());
             let report = Settling::new(tables, now, self.shared.keep_delivered).settle(owner, settlements);

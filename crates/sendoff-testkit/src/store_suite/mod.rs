@@ -38,6 +38,7 @@ mod migrate;
 mod need;
 mod operate;
 mod operate_act;
+mod operate_counts;
 mod operate_key;
 mod operate_pause;
 mod read;
