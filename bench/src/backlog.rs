@@ -37,9 +37,15 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
 async fn drain_filled(pending: u64, drained: u64) -> Result<(f64, f64)> {
     let schema = Schema::fresh("bench_backlog").await?;
     for _ in 0..pending.div_ceil(1_000_000) {
-        schema.client.batch_execute(&schema.fill_sql(pending.min(1_000_000))).await?;
+        schema
+            .client
+            .batch_execute(&schema.fill_sql(pending.min(1_000_000)))
+            .await?;
     }
-    schema.client.batch_execute(&schema.names.render("VACUUM (ANALYZE) outbox_message; CHECKPOINT")).await?;
+    schema
+        .client
+        .batch_execute(&schema.names.render("VACUUM (ANALYZE) outbox_message; CHECKPOINT"))
+        .await?;
     let mut child = tokio::process::Command::new(std::env::current_exe()?)
         .arg("drain")
         .env("SENDOFF_BENCH_DRAIN", drained.to_string())
@@ -47,7 +53,11 @@ async fn drain_filled(pending: u64, drained: u64) -> Result<(f64, f64)> {
         .kill_on_drop(true)
         .spawn()?;
     let stdout = child.stdout.take().context("no output")?;
-    let line = BufReader::new(stdout).lines().next_line().await?.context("the draining process said nothing")?;
+    let line = BufReader::new(stdout)
+        .lines()
+        .next_line()
+        .await?
+        .context("the draining process said nothing")?;
     child.wait().await?;
     let mut words = line.split_whitespace();
     let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<f64>()?);
@@ -58,9 +68,13 @@ async fn drain_filled(pending: u64, drained: u64) -> Result<(f64, f64)> {
 pub(crate) async fn drain() -> Result<()> {
     let count: u64 = std::env::var("SENDOFF_BENCH_DRAIN")?.parse()?;
     let client = crate::subject::connect().await?;
-    let schema = Schema { names: sendoff::emit::Names::new(Some("bench_backlog"), sendoff::emit::Names::PREFIX)?, client };
+    let schema = Schema {
+        names: sendoff::emit::Names::new(Some("bench_backlog"), sendoff::emit::Names::PREFIX)?,
+        client,
+    };
     let sink = Arc::new(crate::subject::Counting::default());
-    let stores: Vec<Arc<dyn sendoff::store::RelayStore>> = vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
+    let stores: Vec<Arc<dyn sendoff::store::RelayStore>> =
+        vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
     let mut relays = Relays::with_sink(stores, Settings::default(), sink.clone())?;
     relays.sink = sink.clone();
     // From the first message on, so that taking leases is not part of the rate.
@@ -76,7 +90,10 @@ pub(crate) async fn drain() -> Result<()> {
 
 fn peak_memory_mib() -> Result<f64> {
     let status = std::fs::read_to_string("/proc/self/status")?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).context("no VmHWM")?;
+    let line = status
+        .lines()
+        .find_map(|line| line.strip_prefix("VmHWM:"))
+        .context("no VmHWM")?;
     let kib: f64 = line.trim().trim_end_matches("kB").trim().parse()?;
     Ok(kib / 1024.0)
 }

@@ -33,12 +33,19 @@ impl Goal {
 
 impl Figures {
     pub(crate) fn new(json: bool, only: Option<String>, rounds: usize) -> Self {
-        Self { json, only, rounds, rows: Vec::new() }
+        Self {
+            json,
+            only,
+            rounds,
+            rows: Vec::new(),
+        }
     }
 
     /// Whether any of these is asked for.
     pub(crate) fn wants(&self, names: &[&str]) -> bool {
-        self.only.as_ref().is_none_or(|only| names.iter().any(|name| name.contains(only.as_str())))
+        self.only
+            .as_ref()
+            .is_none_or(|only| names.iter().any(|name| name.contains(only.as_str())))
     }
 
     /// Says what is being measured.

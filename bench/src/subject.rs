@@ -49,8 +49,13 @@ pub(crate) struct Schema {
 impl Schema {
     pub(crate) async fn fresh(name: &str) -> Result<Self> {
         let client = connect().await?;
-        client.batch_execute(&format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")).await?;
-        let schema = Self { names: Names::new(Some(name), Names::PREFIX)?, client };
+        client
+            .batch_execute(&format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}"))
+            .await?;
+        let schema = Self {
+            names: Names::new(Some(name), Names::PREFIX)?,
+            client,
+        };
         schema.store(false)?.migrate().await?;
         Ok(schema)
     }
@@ -110,7 +115,12 @@ impl Relays {
             wakers.push(waker);
             running.push(tokio::spawn(relay.run(stop.clone())));
         }
-        Ok(Self { sink: Arc::default(), wakers, stop, running })
+        Ok(Self {
+            sink: Arc::default(),
+            wakers,
+            stop,
+            running,
+        })
     }
 
     pub(crate) fn wake(&self) {
@@ -123,7 +133,10 @@ impl Relays {
     pub(crate) async fn wait_for(&self, count: u64) -> Result<()> {
         let begun = Instant::now();
         while self.sink.count.load(Ordering::Relaxed) < count {
-            anyhow::ensure!(begun.elapsed() < Duration::from_secs(120), "the relays did not finish within two minutes");
+            anyhow::ensure!(
+                begun.elapsed() < Duration::from_secs(120),
+                "the relays did not finish within two minutes"
+            );
             tokio::time::sleep(Duration::from_millis(1)).await;
         }
         Ok(())

@@ -23,7 +23,9 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
         let ours = lanes().await?;
         let delete = raw_delete().await?;
         let lease = row_lease().await?;
-        figures.progress(&format!("drain, round {round}: lanes {ours:.0}/s, raw delete {delete:.0}/s, row lease {lease:.0}/s"));
+        figures.progress(&format!(
+            "drain, round {round}: lanes {ours:.0}/s, raw delete {delete:.0}/s, row lease {lease:.0}/s"
+        ));
         against_delete.push(ours / delete);
         against_lease.push(ours / lease);
     }
@@ -110,5 +112,7 @@ async fn row_lease() -> Result<f64> {
 
 /// Reads what a publisher would read of each row.
 fn touch(rows: &[tokio_postgres::Row]) -> u64 {
-    rows.iter().filter(|row| !row.get::<_, &[u8]>(3).is_empty() && !row.get::<_, &str>(2).is_empty()).count() as u64
+    rows.iter()
+        .filter(|row| !row.get::<_, &[u8]>(3).is_empty() && !row.get::<_, &str>(2).is_empty())
+        .count() as u64
 }

@@ -16,7 +16,10 @@ const SECONDS: u64 = 30;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let cases = [
-        ("held_snapshot_drain_vs_offered", "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM outbox_message"),
+        (
+            "held_snapshot_drain_vs_offered",
+            "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM outbox_message",
+        ),
         (
             "held_writer_drain_vs_offered",
             "BEGIN; INSERT INTO outbox_message (topic, payload) VALUES ('bench.topic', 'held')",

@@ -61,7 +61,11 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
 async fn offer(poke: bool) -> Result<Latencies> {
     let schema = Schema::fresh("bench_latency").await?;
     let arrivals = Arc::new(Arrivals::default());
-    let relays = Relays::with_sink(vec![Arc::new(schema.store(false)?)], Settings::default(), arrivals.clone())?;
+    let relays = Relays::with_sink(
+        vec![Arc::new(schema.store(false)?)],
+        Settings::default(),
+        arrivals.clone(),
+    )?;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let outbox = Outbox::builder().names(schema.names.clone()).build();
     let mut client = connect().await?;
@@ -82,9 +86,19 @@ async fn offer(poke: bool) -> Result<Latencies> {
     tokio::time::sleep(Duration::from_millis(500)).await;
     relays.stop().await?;
     let arrivals = arrivals.0.lock().unwrap_or_else(PoisonError::into_inner);
-    anyhow::ensure!(arrivals.len() == commits.len(), "{} of {} arrived", arrivals.len(), commits.len());
+    anyhow::ensure!(
+        arrivals.len() == commits.len(),
+        "{} of {} arrived",
+        arrivals.len(),
+        commits.len()
+    );
     // The first second warms caches and connections up.
     let warm = &commits[RATE as usize..];
-    let to_sink = warm.iter().filter_map(|(id, sent, _)| Some(arrivals.get(id)?.duration_since(*sent).as_secs_f64() * 1e3));
-    Ok(Latencies { commit: warm.iter().map(|(_, _, commit)| *commit).collect(), to_sink: to_sink.collect() })
+    let to_sink = warm
+        .iter()
+        .filter_map(|(id, sent, _)| Some(arrivals.get(id)?.duration_since(*sent).as_secs_f64() * 1e3));
+    Ok(Latencies {
+        commit: warm.iter().map(|(_, _, commit)| *commit).collect(),
+        to_sink: to_sink.collect(),
+    })
 }

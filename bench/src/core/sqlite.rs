@@ -24,7 +24,9 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     for round in 1..=figures.rounds {
         let ours = lanes().await?;
         let lease = tokio::task::spawn_blocking(row_lease).await??;
-        figures.progress(&format!("sqlite, round {round}: lanes {ours:.0}/s, row lease {lease:.0}/s"));
+        figures.progress(&format!(
+            "sqlite, round {round}: lanes {ours:.0}/s, row lease {lease:.0}/s"
+        ));
         ratios.push(ours / lease);
     }
     figures.report(name, "ratio", Goal::AtLeast(2.0), &ratios);
@@ -58,7 +60,9 @@ async fn lanes() -> Result<f64> {
     connection.execute_batch("COMMIT")?;
     relays.wake();
     relays.wait_for(BACKLOG).await?;
-    while connection.query_row("SELECT EXISTS (SELECT 1 FROM outbox_message)", [], |row| row.get::<_, bool>(0))? {
+    while connection.query_row("SELECT EXISTS (SELECT 1 FROM outbox_message)", [], |row| {
+        row.get::<_, bool>(0)
+    })? {
         tokio::time::sleep(Duration::from_millis(2)).await;
     }
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
@@ -77,8 +81,14 @@ fn row_lease() -> Result<f64> {
     ))?;
     let begun = Instant::now();
     let taken: u64 = std::thread::scope(|scope| {
-        let workers: Vec<_> = ["one", "two"].iter().map(|owner| scope.spawn(|| work(&path, owner))).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|_| anyhow::bail!("a worker panicked"))).sum::<Result<u64>>()
+        let workers: Vec<_> = ["one", "two"]
+            .iter()
+            .map(|owner| scope.spawn(|| work(&path, owner)))
+            .collect();
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|_| anyhow::bail!("a worker panicked")))
+            .sum::<Result<u64>>()
     })?;
     anyhow::ensure!(taken == BACKLOG, "the baseline drained {taken}");
     Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())

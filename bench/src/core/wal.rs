@@ -48,7 +48,12 @@ async fn emit(schema: &Schema) -> Result<()> {
         let mut client = connect().await?;
         for _ in 0..MESSAGES / 4 {
             let tx = client.transaction().await?;
-            outbox.emit(&tx, Message::bytes("bench.topic", "application/octet-stream", vec![7; 256])).await?;
+            outbox
+                .emit(
+                    &tx,
+                    Message::bytes("bench.topic", "application/octet-stream", vec![7; 256]),
+                )
+                .await?;
             tx.commit().await?;
         }
         anyhow::Ok(())
@@ -58,6 +63,12 @@ async fn emit(schema: &Schema) -> Result<()> {
 }
 
 async fn position(schema: &Schema) -> Result<f64> {
-    let row = schema.client.query_one("SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8", &[]).await?;
+    let row = schema
+        .client
+        .query_one(
+            "SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')::float8",
+            &[],
+        )
+        .await?;
     Ok(row.get(0))
 }
