@@ -208,7 +208,7 @@ async fn chaos(seed: u64) {
 
 #[tokio::test(start_paused = true)]
 async fn three_relays_in_chaos_lose_nothing_and_keep_the_order() {
-    for seed in 0..10 {
+    for seed in 0..3 {
         chaos(seed).await;
     }
 }
