@@ -57,23 +57,36 @@ impl Desk {
         }
     }
 
-    /// The message was not sent after all, for no fault of its own: it is forgotten here and read again.
-    pub(crate) fn not_sent(&mut self, ticket: Ticket) -> Option<Place> {
-        let item = self.items.get_mut(&ticket.item)?;
+    /// The message was not sent after all, for no fault of its own: it is forgotten here, with those that queue behind it
+    /// in its key, and all of them are read again, in order. Returns their places.
+    pub(crate) fn not_sent(&mut self, ticket: Ticket) -> Vec<Place> {
+        let Some(item) = self.items.get_mut(&ticket.item) else {
+            return Vec::new();
+        };
         item.legs[ticket.leg].with_sink = false;
-        let idle = item.legs.iter().all(|leg| !leg.with_sink && leg.verdict.is_none());
-        if idle {
-            let place = item.delivery.place.clone();
-            self.drop_item(ticket.item);
-            return Some(place);
+        if !item.is_idle() {
+            // Another leg has a verdict or is with its sink: this one has to be written down as well.
+            let error = "the relay lost its lease before it was sent".to_owned();
+            self.wait_for_sink(ticket, Duration::ZERO, error);
+            return Vec::new();
         }
-        // Another leg has a verdict: this one has to be written down as well.
-        self.wait_for_sink(
-            ticket,
-            Duration::ZERO,
-            "the relay lost its lease before it was sent".to_owned(),
-        );
-        None
+        let chain = match (&item.key, item.legs[ticket.leg].sink) {
+            (Some(key), Some(sink)) => self.sinks[sink].chains.get(key).cloned().unwrap_or_default(),
+            _ => VecDeque::new(),
+        };
+        let mut places = Vec::new();
+        for behind in std::iter::once(ticket).chain(chain) {
+            let Some(item) = self.items.get(&behind.item) else {
+                continue;
+            };
+            if item.is_idle() {
+                places.push(item.delivery.place.clone());
+                self.drop_item(behind.item);
+            } else {
+                self.wait_for_sink(behind, Duration::ZERO, "the one before it was not sent".to_owned());
+            }
+        }
+        places
     }
 
     fn failed(&mut self, ticket: Ticket, reason: &Reason) {

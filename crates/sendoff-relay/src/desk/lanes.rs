@@ -23,6 +23,10 @@ impl Desk {
         }
     }
 
+    pub(crate) fn holds(&self, lane: Lane) -> bool {
+        self.lanes.contains_key(&lane)
+    }
+
     pub(crate) fn lane_count(&self) -> usize {
         self.lanes.len()
     }
@@ -86,11 +90,10 @@ impl Desk {
     /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads
     /// these lanes next finds them.
     fn put_down(&mut self, of: impl Fn(Lane) -> bool) {
-        let idle = |item: &Item| item.legs.iter().all(|leg| !leg.with_sink && leg.verdict.is_none());
         let items: Vec<u64> = self
             .items
             .iter()
-            .filter(|(_, item)| of(item.delivery.place.lane) && idle(item))
+            .filter(|(_, item)| of(item.delivery.place.lane) && item.is_idle())
             .map(|(id, _)| *id)
             .collect();
         for id in items {

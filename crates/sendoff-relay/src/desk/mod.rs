@@ -57,6 +57,13 @@ struct Item {
     undecided: usize,
 }
 
+impl Item {
+    /// No sink has it and no decision was made on it.
+    fn is_idle(&self) -> bool {
+        self.legs.iter().all(|leg| !leg.with_sink && leg.verdict.is_none())
+    }
+}
+
 struct Leg {
     name: Arc<str>,
     sink: Option<SinkIndex>,

@@ -384,3 +384,15 @@ async fn a_follower_is_not_written_before_the_message_in_front_of_it() {
     answer(&mut desk, other, &Outcome::Delivered);
     assert_eq!(verdicts(&desk.take_settlements(9)), [(1, "retry"), (2, "hold")]);
 }
+
+#[tokio::test]
+async fn what_queues_behind_a_message_that_was_not_sent_is_read_again_with_it() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
+    let places = desk.not_sent(ticket);
+    assert_eq!(places.iter().map(|place| place.seq).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(desk.in_hand(), 0);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [1]);
+}

@@ -14,6 +14,7 @@ pub(super) enum Event {
         beat: Result<Heartbeat>,
     },
     Acquired(Result<(Vec<LaneGrant>, Vec<BlockedKey>)>),
+    Disowned(Result<()>),
     Released(Vec<Lane>, Result<()>),
     Read {
         reader: Box<dyn Reader>,

@@ -41,6 +41,9 @@ impl Running {
             self.tasks
                 .spawn(async move { Event::Chore(store.absolve(owner, &absolved).await) });
         }
+        if self.unsure {
+            return self.disown_unknown();
+        }
         let share = fair_share(self.store.lanes(), &beat.relays, self.owner);
         let mine = self.desk.staying();
         if mine.len() > share {
@@ -57,6 +60,18 @@ impl Running {
         } else {
             self.settled_in = true;
         }
+    }
+
+    /// Gives back every lane that it does not know to be its own.
+    fn disown_unknown(&mut self) {
+        if self.acquiring {
+            return;
+        }
+        self.acquiring = true;
+        let lanes: Vec<Lane> = (0..self.store.lanes()).filter(|lane| !self.desk.holds(*lane)).collect();
+        let (store, owner) = (self.store.clone(), self.owner);
+        self.tasks
+            .spawn(async move { Event::Disowned(store.release(owner, &lanes).await) });
     }
 
     pub(super) fn start_acquiring(&mut self, limit: usize) {
@@ -127,6 +142,7 @@ impl Running {
         let _ = self.desk.take_gone();
         self.with_sink.fill(0);
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
+        self.unsure = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.owner = OwnerId::random();
         self.lease.send_replace(Instant::now());

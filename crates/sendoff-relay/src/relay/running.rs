@@ -37,6 +37,8 @@ pub(super) struct Running {
     pub(super) beating: bool,
     pub(super) acquiring: bool,
     pub(super) releasing: bool,
+    /// Whether lanes may be held by this relay that it does not know of, because an answer was lost.
+    pub(super) unsure: bool,
     /// Whether the first try to get lanes is behind us.
     pub(super) settled_in: bool,
 
@@ -111,6 +113,7 @@ impl Running {
             beating: false,
             acquiring: false,
             releasing: false,
+            unsure: false,
             settled_in: false,
             gained: Vec::new(),
             lost: Vec::new(),

@@ -39,7 +39,18 @@ impl Running {
                 self.acquiring = false;
                 match acquired {
                     Ok((grants, blocked)) => self.gain(&grants, blocked),
-                    Err(error) => self.complain("acquire", &error),
+                    Err(error) => {
+                        // Lanes may be ours without our knowing of them: they would be nobody's.
+                        self.unsure = true;
+                        self.complain("acquire", &error);
+                    }
+                }
+            }
+            Event::Disowned(disowned) => {
+                self.acquiring = false;
+                match disowned {
+                    Ok(()) => self.unsure = false,
+                    Err(error) => self.complain("disown", &error),
                 }
             }
             Event::Released(lanes, released) => {
@@ -74,14 +85,17 @@ impl Running {
                         }
                     }
                     Published::LeaseOver => {
-                        let forgotten = tickets.into_iter().filter_map(|ticket| self.desk.not_sent(ticket));
-                        self.forgotten.extend(forgotten);
+                        for ticket in tickets {
+                            self.forgotten.extend(self.desk.not_sent(ticket));
+                        }
                     }
                 }
             }
             Event::Settled(settlements, report) => {
                 self.settling = false;
                 self.desk.settled(&settlements, &report);
+                // The store may think otherwise, if only this relay's own deadline had passed: then they are given back.
+                self.unsure |= !report.lost.is_empty();
                 self.lose(&report.lost);
                 if report.woke {
                     self.next_due = Instant::now();
