@@ -84,7 +84,8 @@ pub trait RelayStore: Send + Sync + 'static {
     /// - When a waiting row with a key is delivered, or dead without blocking: the next rows of its key and leg become
     ///   due. When it has to wait or dies blocking: those behind it that were due are held again.
     ///
-    /// The commit need not be durable when this returns: losing it only sends messages twice. It must be visible.
+    /// It must be visible when this returns. A commit of nothing but deliveries need not be durable, since losing it only
+    /// sends messages twice; one that makes a message wait, or kills it, must be: the relay goes by it.
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport>;
 
     /// Lets go of held rows in these lanes that nothing holds any more, which an operator's action at the same moment

@@ -21,10 +21,14 @@ use sort::Sorted;
 
 const WHAT: &str = "messages could not be settled";
 
-/// A lost settlement only sends messages twice, so its commit is not waited for. Rows are found one by one by their
+/// A lost delivery only sends the message twice, so its commit is not waited for. Rows are found one by one by their
 /// primary key, however large or small the planner takes the tables to be.
 pub(crate) const SETTINGS: &str = "SET LOCAL synchronous_commit = off; SET LOCAL enable_seqscan = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
+
+/// A crash of the server that forgets that a message has to wait would let its followers overtake it, because the relay
+/// goes by what it was told: such a commit is waited for, as the server is configured.
+const DURABLE: &str = "SET LOCAL synchronous_commit TO DEFAULT";
 
 impl Inner {
     pub(crate) async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
@@ -91,7 +95,12 @@ impl Inner {
         let mut steps = self.row_steps(&owner, sorted, &kept_lanes);
         steps.extend(self.key_steps(&gone, &behind));
         steps.retain(|step| step.needed);
-        let (statements, tells): (Vec<_>, Vec<_>) = steps.into_iter().map(|step| (step.statement, step.tells)).unzip();
+        let (mut statements, tells): (Vec<_>, Vec<_>) =
+            steps.into_iter().map(|step| (step.statement, step.tells)).unzip();
+        statements.push(Statement {
+            sql: DURABLE,
+            params: Vec::new(),
+        });
         let found = lent.commit(WHAT, &statements).await?;
         let mut report = SettleReport::default();
         for (tells, rows) in tells.iter().zip(&found) {
