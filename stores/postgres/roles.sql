@@ -3,7 +3,7 @@
 --
 --     GRANT {emitter} TO shop;                 -- the application: emits, and can do nothing else here
 --     GRANT {consumer} TO billing;             -- an application that handles messages once, with the inbox
---     GRANT {relay_role} TO sendoff;           -- `sendoff run`
+--     GRANT {relay_role} TO sendoff;           -- `sendoff relay`
 --     GRANT {operator} TO alice;               -- looks, retries, pauses
 --     GRANT {viewer} TO grafana;               -- looks; payloads included
 DO $$
