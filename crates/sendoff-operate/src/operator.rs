@@ -6,6 +6,7 @@ use sendoff::store::{Filter, OperateStore, Status};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::filter::validate;
+use crate::steer::{AT_ONCE, Progress};
 use crate::{ListView, MessageView, RetryView, SummaryView};
 
 /// The most that one page of a list holds.
@@ -88,12 +89,13 @@ impl Operator {
         Ok(message)
     }
 
-    /// Brings dead letters that fit back: due at once, with all their attempts, in order per key.
+    /// Brings dead letters that fit back: due at once, with all their attempts, in order per key,
+    /// in batches.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, asks for another status, or is empty: to bring all of
     /// them back has to be said with [`Operator::dead_retry_all`]. And what the store says.
-    pub async fn dead_retry(&self, filter: &Filter) -> Result<RetryView> {
+    pub async fn dead_retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
         let filter = of_dead(filter)?;
         if filter == Filter::default() {
             return Err(Error::new(ErrorKind::Invalid, "no dead letters are named")
@@ -101,19 +103,27 @@ impl Operator {
                 .next_step("give an id or a filter, or ask for all"));
         }
         validate(&filter)?;
-        self.retry(&filter).await
+        self.retry(&filter, progress).await
     }
 
     /// Brings every dead letter back.
     ///
     /// # Errors
     /// What the store says.
-    pub async fn dead_retry_all(&self) -> Result<RetryView> {
-        self.retry(&Filter::default()).await
+    pub async fn dead_retry_all(&self, progress: Progress<'_>) -> Result<RetryView> {
+        self.retry(&Filter::default(), progress).await
     }
 
-    async fn retry(&self, filter: &Filter) -> Result<RetryView> {
-        let retried = self.store.retry_dead(filter, usize::MAX, &self.who).await?;
+    async fn retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
+        let mut retried = 0;
+        loop {
+            let step = self.store.retry_dead(filter, AT_ONCE, &self.who).await?;
+            retried += step;
+            progress(retried);
+            if step < AT_ONCE as u64 {
+                break;
+            }
+        }
         tracing::info!(who = self.who, retried, "dead letters were brought back");
         Ok(RetryView { retried })
     }

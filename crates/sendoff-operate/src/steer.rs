@@ -8,7 +8,7 @@ use crate::operator::{Operator, of_dead};
 use crate::view::{AuditView, CleanView, KeyView, LaneView, PauseView};
 
 /// How many rows one transaction of a large change touches.
-const AT_ONCE: usize = 1000;
+pub(crate) const AT_ONCE: usize = 1000;
 
 /// Is told how many have been done so far.
 pub type Progress<'a> = &'a mut (dyn FnMut(u64) + Send);
@@ -49,25 +49,6 @@ impl Operator {
             progress(done);
             if step < AT_ONCE as u64 {
                 tracing::info!(who = self.who, discarded = done, "dead letters were discarded");
-                return Ok(done);
-            }
-        }
-    }
-
-    /// Brings dead letters that fit back, in batches, the first of each key first.
-    ///
-    /// # Errors
-    /// As [`Operator::dead_discard`].
-    pub async fn dead_retry_in_batches(&self, filter: &Filter, progress: Progress<'_>) -> Result<u64> {
-        let filter = of_dead(filter)?;
-        validate(&filter)?;
-        let mut done = 0;
-        loop {
-            let step = self.store.retry_dead(&filter, AT_ONCE, &self.who).await?;
-            done += step;
-            progress(done);
-            if step < AT_ONCE as u64 {
-                tracing::info!(who = self.who, retried = done, "dead letters were brought back");
                 return Ok(done);
             }
         }

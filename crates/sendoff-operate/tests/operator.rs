@@ -287,11 +287,11 @@ async fn dead_letters_come_back_by_filter_and_the_store_learns_who_asked() {
         ..Filter::default()
     };
     assert_eq!(
-        json_of(&operator.dead_retry(&by_id).await.unwrap()),
+        json_of(&operator.dead_retry(&by_id, &mut |_| {}).await.unwrap()),
         json!({"retried": 1})
     );
-    assert_eq!(operator.dead_retry(&by_id).await.unwrap().retried, 0);
-    assert_eq!(operator.dead_retry_all().await.unwrap().retried, 1);
+    assert_eq!(operator.dead_retry(&by_id, &mut |_| {}).await.unwrap().retried, 0);
+    assert_eq!(operator.dead_retry_all(&mut |_| {}).await.unwrap().retried, 1);
     let retries = store.retries.lock().unwrap();
     let (filter, who) = &retries[0];
     assert_eq!(
@@ -320,7 +320,7 @@ async fn a_filter_that_names_nothing_brings_nothing_back() {
             ..Filter::default()
         },
     ] {
-        let error = operator.dead_retry(&filter).await.unwrap_err();
+        let error = operator.dead_retry(&filter, &mut |_| {}).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     }
     assert!(store.retries.lock().unwrap().is_empty());

@@ -130,7 +130,8 @@ async fn change(args: BulkArgs, change: Change, session: &Session) -> Done {
     let mut counting = Counting::start(session, verb, Some(count));
     let progress = &mut |done| counting.set(done);
     let done = match change {
-        Change::Retry => operator.dead_retry_in_batches(&filter, progress).await?,
+        Change::Retry if args.all => operator.dead_retry_all(progress).await?.retried,
+        Change::Retry => operator.dead_retry(&filter, progress).await?.retried,
         Change::Discard => operator.dead_discard(&filter, progress).await?,
     };
     counting.finish();
