@@ -15,6 +15,12 @@ pub(crate) struct Args {
     /// Write the numbers as JSON
     #[arg(long)]
     json: bool,
+    /// Measure only figures whose name contains this
+    #[arg(long)]
+    only: Option<String>,
+    /// Rounds a figure
+    #[arg(long)]
+    rounds: Option<u32>,
     /// Keep the scratch folder, with the servers' logs, when the run fails
     #[arg(long)]
     keep: bool,
@@ -39,6 +45,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         &args.group,
     ]);
     bench.args(args.json.then_some("--json"));
+    bench.args(args.only.iter().flat_map(|only| ["--only", only]));
+    if let Some(rounds) = args.rounds {
+        bench.args(["--rounds", &rounds.to_string()]);
+    }
     if !child::run(bench.envs(servers.variables()))?.success() {
         return Ok(ExitCode::FAILURE);
     }
