@@ -13,13 +13,14 @@ const RULES: &[(&str, MayKnow)] = &[
     ("crates/sendoff", MayKnow::Only(&[])),
     ("crates/sendoff-relay", MayKnow::Only(&["sendoff"])),
     ("crates/sendoff-operate", MayKnow::Only(&["sendoff"])),
+    ("crates/sendoff-wire", MayKnow::Only(&["sendoff"])),
     (
         "crates/sendoff-testkit",
         MayKnow::Only(&["sendoff", "sendoff-relay", "sendoff-operate"]),
     ),
     ("emit/*", MayKnow::Only(&["sendoff"])),
     ("stores/*", MayKnow::Only(&["sendoff"])),
-    ("sinks/*", MayKnow::Only(&["sendoff"])),
+    ("sinks/*", MayKnow::Only(&["sendoff", "sendoff-wire"])),
     // The places where everything is put together.
     ("bin/*", MayKnow::Everything),
     ("admin*", MayKnow::Everything),

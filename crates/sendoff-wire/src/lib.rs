@@ -1,0 +1,22 @@
+//! What sinks share on the way to a broker.
+//!
+//! | what | module |
+//! |---|---|
+//! | how a message is written: raw, JSON envelope, CloudEvents | [`Format`] |
+//! | names made out of a message: subjects, routing keys, paths | [`Template`] |
+//! | who is on the other side | [`TlsConfig`] |
+//! | what nobody may read | [`Secret`], [`Address`] |
+#![forbid(unsafe_code)]
+
+mod address;
+mod cloudevents;
+mod format;
+mod secret;
+mod template;
+mod tls;
+
+pub use address::Address;
+pub use format::{Encoded, Format, Names};
+pub use secret::Secret;
+pub use template::{Template, Unfilled};
+pub use tls::TlsConfig;

@@ -1,0 +1,125 @@
+//! Values that never appear in a log, an error or `config show`.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use sendoff::{Error, ErrorKind, Result};
+use serde::{Deserialize, Serialize, Serializer};
+
+/// A password, a token, a key. In a configuration it is a string, `{ env = "NAME" }` or `{ file = "path" }`.
+///
+/// It prints as `***`, whatever prints it.
+#[derive(Clone, PartialEq, Eq, Deserialize)]
+#[serde(untagged)]
+pub enum Secret {
+    /// The value itself.
+    Value(String),
+    /// In this variable of the environment.
+    Env {
+        /// Its name.
+        env: String,
+    },
+    /// In this file, without the line break at its end.
+    File {
+        /// Its path.
+        file: PathBuf,
+    },
+}
+
+impl Secret {
+    /// The value, read now.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the variable or the file cannot be read; the error names it, never the value.
+    pub fn reveal(&self) -> Result<String> {
+        match self {
+            Self::Value(value) => Ok(value.clone()),
+            Self::Env { env } => std::env::var(env).map_err(|error| {
+                Error::new(ErrorKind::Invalid, format!("the secret in the variable {env} cannot be read"))
+                    .because(match error {
+                        std::env::VarError::NotPresent => "the variable is not set",
+                        std::env::VarError::NotUnicode(_) => "its value is not text",
+                    })
+                    .next_step("set it for the relay's process, or name another one")
+            }),
+            Self::File { file } => match std::fs::read_to_string(file) {
+                Ok(text) => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
+                Err(error) => Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!("the secret in the file {} cannot be read", file.display()),
+                )
+                .because(error.to_string())
+                .next_step("let the relay's user read it, or name another one")
+                .with_source(error)),
+            },
+        }
+    }
+}
+
+impl From<String> for Secret {
+    fn from(value: String) -> Self {
+        Self::Value(value)
+    }
+}
+
+impl From<&str> for Secret {
+    fn from(value: &str) -> Self {
+        Self::Value(value.to_owned())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Value(_) => f.write_str("***"),
+            Self::Env { env } => write!(f, "*** (variable {env})"),
+            Self::File { file } => write!(f, "*** (file {})", file.display()),
+        }
+    }
+}
+
+/// Where it comes from, or `***`.
+impl Serialize for Secret {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&format_args!("{self:?}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Deserialize)]
+    struct Config {
+        password: Secret,
+    }
+
+    #[test]
+    fn a_secret_is_read_from_where_it_is_kept() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "hunter2\n").unwrap();
+        let text = format!("password = {{ file = {:?} }}", file.path());
+        let config: Config = toml::from_str(&text).unwrap();
+        assert_eq!(config.password.reveal().unwrap(), "hunter2");
+        let config: Config = toml::from_str("password = 'hunter2'").unwrap();
+        assert_eq!(config.password.reveal().unwrap(), "hunter2");
+        let config: Config = toml::from_str("password = { env = 'PATH' }").unwrap();
+        assert_eq!(config.password.reveal().unwrap(), std::env::var("PATH").unwrap());
+    }
+
+    #[test]
+    fn a_secret_never_prints_itself() {
+        let secret = Secret::from("hunter2");
+        assert_eq!(format!("{secret:?}"), "***");
+        assert_eq!(serde_json::to_string(&secret).unwrap(), "\"***\"");
+    }
+
+    #[test]
+    fn a_secret_that_is_not_there_is_named() {
+        let secret = Secret::Env {
+            env: "SENDOFF_NOT_THERE".into(),
+        };
+        let error = secret.reveal().unwrap_err().to_string();
+        assert!(error.contains("SENDOFF_NOT_THERE") && error.contains("not set"), "{error}");
+    }
+}
