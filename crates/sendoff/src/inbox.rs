@@ -39,6 +39,7 @@ pub enum Once {
 pub struct Inbox {
     postgres: String,
     sqlite: String,
+    mysql: String,
 }
 
 impl Default for Inbox {
@@ -58,6 +59,7 @@ impl Inbox {
         Self {
             postgres: names.render(include_str!("../sql/postgres/inbox_once.sql")),
             sqlite: names.render(include_str!("../sql/sqlite/inbox_once.sql")),
+            mysql: names.render(include_str!("../sql/mysql/inbox_once.sql")),
         }
     }
 
@@ -75,6 +77,7 @@ impl Inbox {
         let sql = match tx.dialect() {
             Dialect::Postgres => &self.postgres,
             Dialect::Sqlite => &self.sqlite,
+            Dialect::Mysql => &self.mysql,
         };
         let params = vec![Param::Uuid(id), Param::Text(Some(consumer.into()))];
         let noted = tx.run(&Statement::new(sql, params, true)).await.map_err(|error| {

@@ -27,7 +27,7 @@ pub use content::*;
 pub use dedup::*;
 pub use failure::*;
 pub use many::*;
-pub use setup::{block_on, fresh_names, postgres_url};
+pub use setup::{block_on, fresh_names, mysql_url, postgres_url};
 pub use store::*;
 
 /// A driver under test, with tables of its own in a real database.

@@ -13,6 +13,12 @@ pub fn postgres_url() -> String {
         .expect("SENDOFF_TEST_POSTGRES_URL is not set: run the tests with `cargo xtask test`")
 }
 
+/// The MySQL or MariaDB server that the tests use.
+pub fn mysql_url() -> String {
+    std::env::var("SENDOFF_TEST_MYSQL_URL")
+        .expect("SENDOFF_TEST_MYSQL_URL is not set: run the tests with `cargo xtask test`")
+}
+
 /// Names in a schema that nobody has used yet.
 pub fn fresh_names() -> Names {
     let random = Uuid::new_v4().simple().to_string();

@@ -115,6 +115,7 @@ pub async fn scheduled_messages_wait<H: EmitHarness>(harness: &H) {
     let early = "SELECT topic FROM outbox_waiting WHERE due_at IS NULL OR due_at < ";
     let soon = match H::DIALECT {
         Dialect::Postgres => "now() + interval '59 minutes'",
+        Dialect::Mysql => "UTC_TIMESTAMP() + INTERVAL 59 MINUTE",
         _ => "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 3540000000",
     };
     assert!(

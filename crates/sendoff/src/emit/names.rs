@@ -12,6 +12,8 @@ pub enum Dialect {
     Postgres,
     /// SQLite 3.41 or newer.
     Sqlite,
+    /// MySQL 8.0.16 or newer, MariaDB 10.6 or newer.
+    Mysql,
 }
 
 /// Where the outbox's tables are: an optional schema, and what their names start with.

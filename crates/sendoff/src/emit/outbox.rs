@@ -10,7 +10,12 @@ use super::statement::{Texts, columns, json_rows, values};
 use super::validate::validate;
 use super::{Dialect, Names, OutboxTx, Param, Statement};
 use crate::error::said_by;
+use crate::message::Schedule;
 use crate::{BoxError, Error, ErrorKind, Message, OnDuplicate, Result, Waker};
+
+/// How many bytes of payload one statement of MySQL takes at most. They are written in hexadecimal, next to everything
+/// else of the messages, and have to stay below the smallest usual `max_allowed_packet`, 16 MiB.
+const MYSQL_BATCH_BYTES: usize = 2 << 20;
 
 /// What emitting a message did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,6 +59,7 @@ struct Inner {
     names: Names,
     postgres: Texts,
     sqlite: Texts,
+    mysql: Texts,
     max_payload_bytes: usize,
     created: Vec<Box<CreatedHook>>,
     waker: Waker,
@@ -112,7 +118,8 @@ impl Outbox {
         emitted.pop().ok_or_else(|| answer_is_short(&message))
     }
 
-    /// Writes many messages in the caller's transaction: on PostgreSQL one statement, whatever their number.
+    /// Writes many messages in the caller's transaction: on PostgreSQL one statement, whatever their number; on MySQL one
+    /// for messages without idempotency key or schedule, as long as they fit into a packet.
     ///
     /// # Errors
     /// As [`Outbox::emit`]. A duplicate that is to fail does so after the others were written.
@@ -156,6 +163,7 @@ impl Outbox {
         let holders = match tx.dialect() {
             Dialect::Postgres => self.emit_postgres(tx, messages).await?,
             Dialect::Sqlite => self.emit_sqlite(tx, messages).await?,
+            Dialect::Mysql => self.emit_mysql(tx, messages).await?,
         };
         let mut emitted = Vec::with_capacity(messages.len());
         for (message, holder) in messages.iter().zip(holders) {
@@ -219,6 +227,33 @@ impl Outbox {
         Ok(holders)
     }
 
+    /// As [`Self::emit_postgres`]. A message with an idempotency key or a schedule takes a statement of its own, which is a
+    /// call of a procedure: MySQL has no statement that both writes and returns rows.
+    async fn emit_mysql<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
+        let texts = &self.0.mysql;
+        let mut holders = Vec::with_capacity(messages.len());
+        let mut rest = messages;
+        while let Some(message) = rest.first() {
+            let many = plain_batch(rest).max(1);
+            if !is_plain(message) {
+                let mut params: Vec<Param<'_>> = values(message).into();
+                params[..3].rotate_left(1);
+                params.push(Param::Int(Some(i64::from(is_delayed(message)))));
+                let holder = run(tx, &texts.emit_once, params, true).await?;
+                holders.push(*holder.first().ok_or_else(|| answer_is_short(message))?);
+            } else if many == 1 {
+                run(tx, &texts.emit, values(message).into(), false).await?;
+                holders.push(message.id);
+            } else {
+                let rows = Param::Text(Some(json_rows(&rest[..many]).into()));
+                run(tx, &texts.emit_many, vec![rows], false).await?;
+                holders.extend(rest[..many].iter().map(|message| message.id));
+            }
+            rest = &rest[many..];
+        }
+        Ok(holders)
+    }
+
     fn run_created_hooks(&self, message: &Message) -> Result<()> {
         for hook in &self.0.created {
             hook(message).map_err(|error| {
@@ -233,6 +268,26 @@ impl Outbox {
         }
         Ok(())
     }
+}
+
+/// Whether the message is written by nothing but an INSERT.
+fn is_plain(message: &Message) -> bool {
+    message.idempotency_key.is_none() && message.available.is_none()
+}
+
+/// Whether the message comes so long after the statement. The statement takes a moment, too.
+fn is_delayed(message: &Message) -> bool {
+    matches!(message.available, Some(Schedule::In(delay)) if !delay.is_zero())
+}
+
+/// How many of the first messages go into one statement of MySQL.
+fn plain_batch(messages: &[Message]) -> usize {
+    let mut bytes = 0;
+    let fits = |message: &&Message| {
+        bytes += message.payload.len();
+        is_plain(message) && bytes <= MYSQL_BATCH_BYTES
+    };
+    messages.iter().take_while(fits).count()
 }
 
 async fn run<A, Tx: OutboxTx<A>>(
@@ -333,6 +388,7 @@ impl OutboxBuilder {
         Outbox(Arc::new(Inner {
             postgres: Texts::postgres(&self.names),
             sqlite: Texts::sqlite(&self.names),
+            mysql: Texts::mysql(&self.names),
             names: self.names,
             max_payload_bytes: self.max_payload_bytes,
             created: self.created,

@@ -87,6 +87,14 @@ impl Texts {
             emit_once: names.render(include_str!("../../sql/sqlite/emit_once.sql")),
         }
     }
+
+    pub(super) fn mysql(names: &Names) -> Self {
+        Self {
+            emit: names.render(include_str!("../../sql/mysql/emit.sql")),
+            emit_many: names.render(include_str!("../../sql/mysql/emit_many.sql")),
+            emit_once: names.render(include_str!("../../sql/mysql/emit_once.sql")),
+        }
+    }
 }
 
 /// Microseconds since the epoch, as every emit statement takes a point in time.
@@ -156,7 +164,7 @@ pub(super) fn columns(messages: &[Message]) -> Vec<Param<'_>> {
     columns
 }
 
-/// The values of many messages as the JSON text that `sqlite/emit_many.sql` reads.
+/// The values of many messages as the JSON text that `emit_many.sql` of SQLite and MySQL reads.
 pub(super) fn json_rows(messages: &[Message]) -> String {
     use serde_json::Value;
     let rows = messages.iter().map(|message| {

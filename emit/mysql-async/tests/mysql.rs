@@ -1,0 +1,146 @@
+//! The emit suite, and what only mysql_async can get wrong.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test fails by panicking"
+)]
+
+use std::error::Error as StdError;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, Transaction, TxOpts};
+use sendoff::emit::{Dialect, Names};
+use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff_mysql_async as _;
+use sendoff_testkit::emit_suite::{self, EmitHarness};
+
+sendoff_testkit::emit_suite!(Harness);
+
+const SCHEMA: &str = include_str!("../../../stores/mysql/migrations/0001_outbox.sql");
+
+struct Harness {
+    names: Names,
+}
+
+impl EmitHarness for Harness {
+    type Tx = Transaction<'static>;
+
+    const DIALECT: Dialect = Dialect::Mysql;
+
+    async fn fresh() -> Self {
+        let names = emit_suite::fresh_names();
+        let harness = Self { names };
+        let create = format!("CREATE DATABASE {};", harness.names.schema().unwrap());
+        harness.execute(&(create + &harness.names.render(SCHEMA))).await;
+        harness
+    }
+
+    fn names(&self) -> &Names {
+        &self.names
+    }
+
+    async fn begin(&self) -> Self::Tx {
+        // The transaction borrows its connection, and a test's process is short.
+        let conn: &'static mut Conn = Box::leak(Box::new(connect().await));
+        conn.start_transaction(TxOpts::new()).await.unwrap()
+    }
+
+    async fn emit(&self, outbox: &Outbox, tx: &mut Self::Tx, message: Message) -> Result<Emitted> {
+        outbox.emit(tx, message).await
+    }
+
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+        outbox.emit_many(tx, messages).await
+    }
+
+    async fn commit(&self, tx: Self::Tx) {
+        tx.commit().await.unwrap();
+    }
+
+    async fn rollback(&self, tx: Self::Tx) {
+        tx.rollback().await.unwrap();
+    }
+
+    async fn execute(&self, sql: &str) {
+        connect().await.query_drop(sql).await.unwrap();
+    }
+
+    async fn texts(&self, sql: &str) -> Vec<String> {
+        connect().await.query(sql).await.unwrap()
+    }
+
+    fn is_driver_error(error: &(dyn StdError + 'static)) -> bool {
+        matches!(
+            error.downcast_ref::<mysql_async::Error>(),
+            Some(mysql_async::Error::Server(_))
+        )
+    }
+}
+
+async fn connect() -> Conn {
+    Conn::new(Opts::from_url(&emit_suite::mysql_url()).unwrap())
+        .await
+        .unwrap()
+}
+
+fn message() -> Message {
+    Message::json("a", &1).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn emitting_can_be_spawned() {
+    let harness = Harness::fresh().await;
+    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let mut conn = connect().await;
+    let task = tokio::spawn(async move {
+        let mut tx = conn.start_transaction(TxOpts::new()).await.unwrap();
+        outbox.emit(&mut tx, message()).await.unwrap();
+        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+        tx.commit().await.unwrap();
+    });
+    task.await.unwrap();
+    let topics = harness.names().render("SELECT topic FROM outbox_message");
+    assert_eq!(harness.texts(&topics).await, ["a"; 4]);
+}
+
+#[tokio::test]
+async fn emitting_works_in_every_isolation_level() {
+    use mysql_async::IsolationLevel::{ReadCommitted, RepeatableRead, Serializable};
+    let harness = Harness::fresh().await;
+    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let mut conn = connect().await;
+    for level in [ReadCommitted, RepeatableRead, Serializable] {
+        let mut options = TxOpts::new();
+        options.with_isolation_level(level);
+        let mut tx = conn.start_transaction(options).await.unwrap();
+        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let once = message().idempotency_key(format!("{level:?}"));
+        assert!(!outbox.emit(&mut tx, once).await.unwrap().is_duplicate());
+        tx.commit().await.unwrap();
+    }
+    let topics = harness.names().render("SELECT topic FROM outbox_message");
+    assert_eq!(harness.texts(&topics).await.len(), 9);
+}
+
+/// What a transaction has seen before somebody else's commit does not hide the holder of a key.
+#[tokio::test]
+async fn a_duplicate_is_found_behind_an_old_snapshot() {
+    let harness = Harness::fresh().await;
+    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let (mut old, mut new) = (connect().await, connect().await);
+    let mut tx = old.start_transaction(TxOpts::new()).await.unwrap();
+    let look = harness.names().render("SELECT count(*) FROM outbox_dedup");
+    let seen: Option<u64> = tx.query_first(&look).await.unwrap();
+    assert_eq!(seen, Some(0));
+    let first = message().idempotency_key("k");
+    let mut other = new.start_transaction(TxOpts::new()).await.unwrap();
+    outbox.emit(&mut other, first.clone()).await.unwrap();
+    other.commit().await.unwrap();
+    let seen: Option<u64> = tx.query_first(&look).await.unwrap();
+    assert_eq!(seen, Some(0), "the snapshot is an old one");
+    let second = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+    assert_eq!(second, Emitted::Duplicate { first: first.id() });
+    tx.commit().await.unwrap();
+}

@@ -1,0 +1,2 @@
+-- Writes down what an operator did.
+INSERT INTO outbox_audit (who, action, filter, affected) VALUES (:who, :action, :filter, :affected)

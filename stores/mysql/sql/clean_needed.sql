@@ -1,0 +1,7 @@
+-- Whether there is anything to do: relays ask again and again. age: the retention in microseconds, or NULL.
+SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= UTC_TIMESTAMP(6))
+    OR EXISTS (
+        SELECT 1 FROM outbox_inbox WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL coalesce(
+            (SELECT CAST(value AS SIGNED) FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000) SECOND)
+    OR EXISTS (
+        SELECT 1 FROM outbox_delivered WHERE delivered_at <= UTC_TIMESTAMP(6) - INTERVAL :age MICROSECOND)

@@ -1,0 +1,10 @@
+-- Dead letters that fit the filter, oldest first, with the keys that they stand in the way of.
+SELECT a.lane, a.seq, HEX(a.leg), IF(a.blocks, HEX(a.`key`), NULL) FROM outbox_dead AS a
+WHERE (:status IS NULL OR :status = 'dead') AND
+{filter}
+ORDER BY a.lane, a.seq, a.leg LIMIT :limit FOR UPDATE;
+
+DELETE d
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS s
+STRAIGHT_JOIN outbox_dead AS d FORCE INDEX (PRIMARY) ON d.lane = s.lane AND d.seq = s.seq AND d.leg = UNHEX(s.leg);

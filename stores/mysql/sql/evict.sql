@@ -1,0 +1,23 @@
+-- Whether there is anything to do: relays ask every few seconds.
+SELECT EXISTS (SELECT 1 FROM outbox_relay WHERE until <= UTC_TIMESTAMP(6))
+    OR EXISTS (
+        SELECT 1 FROM outbox_lane AS l WHERE l.owner IS NOT NULL
+            AND NOT EXISTS (SELECT 1 FROM outbox_relay AS r WHERE r.owner = l.owner));
+
+-- A relay with a settlement under way holds a lock on its row: it is skipped, and evicted the next time.
+SELECT owner FROM outbox_relay WHERE until <= UTC_TIMESTAMP(6) FOR UPDATE SKIP LOCKED;
+
+DELETE r
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (owner VARCHAR(36) CHARACTER SET ascii PATH '$[0]')) AS s
+STRAIGHT_JOIN outbox_relay AS r FORCE INDEX (PRIMARY) ON r.owner = s.owner;
+
+-- Lanes of relays that are not there (any more). Found first, and compared again by owner below, so that one which
+-- changed hands meanwhile is left alone.
+SELECT l.lane, l.owner FROM outbox_lane AS l
+WHERE l.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM outbox_relay AS r WHERE r.owner = l.owner);
+
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', owner VARCHAR(36) CHARACTER SET ascii PATH '$[1]')) AS s
+STRAIGHT_JOIN outbox_lane AS l FORCE INDEX (PRIMARY) ON l.lane = s.lane AND l.owner = s.owner
+SET l.owner = NULL, l.epoch = l.epoch + 1, l.crashes = l.crashes + 1,
+    l.suspect_crashes = l.suspect_crashes + (l.suspect_seq IS NOT NULL);

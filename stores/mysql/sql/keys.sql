@@ -1,0 +1,29 @@
+-- Keys with held rows, or with a dead letter in the way of what comes; those with the most held rows first. They wait for
+-- the dead letter, if there is one, and otherwise for the first row that has a time.
+WITH blocked AS (
+    SELECT lane, `key`, leg, count(*) AS held FROM outbox_waiting
+    WHERE `key` IS NOT NULL AND state = 'held' AND due_at IS NULL
+    GROUP BY lane, `key`, leg
+    UNION ALL
+    SELECT DISTINCT d.lane, d.`key`, d.leg, 0 FROM outbox_dead AS d
+    WHERE d.`key` IS NOT NULL AND d.blocks AND NOT EXISTS (
+        SELECT 1 FROM outbox_waiting AS w
+        WHERE w.lane = d.lane AND w.`key` = d.`key` AND w.leg = d.leg AND w.state = 'held' AND w.due_at IS NULL)
+), most AS (
+    SELECT lane, `key`, leg, held FROM blocked ORDER BY held DESC, `key`, leg LIMIT :limit
+), heads AS (
+    SELECT m.lane, m.`key`, m.leg, m.held,
+        (SELECT min(d.seq) FROM outbox_dead AS d
+            WHERE d.blocks AND d.lane = m.lane AND d.`key` = m.`key` AND d.leg IN (m.leg, '')) AS dead_seq,
+        (SELECT min(w.seq) FROM outbox_waiting AS w
+            WHERE w.lane = m.lane AND w.`key` = m.`key` AND w.leg IN (m.leg, '') AND w.state IN ('retry', 'held', 'down')
+                AND w.due_at IS NOT NULL) AS due_seq
+    FROM most AS m
+)
+SELECT h.`key`, h.leg, h.lane, h.held, coalesce(d.id, w.id), CASE WHEN d.id IS NOT NULL THEN 'dead' ELSE
+    coalesce(w.state, 'held') END, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.due_at), coalesce(d.last_error, w.last_error)
+FROM heads AS h
+LEFT JOIN outbox_dead AS d ON d.lane = h.lane AND d.seq = h.dead_seq AND d.leg IN (h.leg, '') AND d.blocks
+LEFT JOIN outbox_waiting AS w
+    ON h.dead_seq IS NULL AND w.lane = h.lane AND w.seq = h.due_seq AND w.leg IN (h.leg, '') AND w.due_at IS NOT NULL
+ORDER BY h.held DESC, h.`key`, h.leg

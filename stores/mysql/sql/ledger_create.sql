@@ -1,0 +1,6 @@
+CREATE TABLE IF NOT EXISTS outbox_migration (
+    version INT PRIMARY KEY,
+    name VARCHAR(64) NOT NULL,
+    applied_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
+    checksum VARCHAR(64) NOT NULL
+) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin

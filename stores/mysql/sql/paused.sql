@@ -1,0 +1,1 @@
+SELECT kind, name FROM outbox_control ORDER BY kind, name

@@ -1,0 +1,27 @@
+-- Dead letters that fit the filter. One whose leg is waiting already stays where it is.
+SELECT a.lane, a.seq, HEX(a.leg) FROM outbox_dead AS a
+WHERE (:status IS NULL OR :status = 'dead')
+    AND NOT EXISTS (SELECT 1 FROM outbox_waiting AS w WHERE w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg)
+    AND
+{filter}
+ORDER BY a.lane, a.seq, a.leg LIMIT :limit FOR UPDATE;
+
+-- They wait again. All of a key are due at the same moment: ties are read in the order of seq. Followers of a letter that
+-- blocked wait for it as before, and are let go when it is settled.
+INSERT INTO outbox_waiting (
+    lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, leg,
+    state, topic, `key`, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error, history,
+    payload)
+SELECT
+    d.lane, d.priority, d.max_attempts, 0, d.seq, UTC_TIMESTAMP(6), d.created_at, d.id, d.schema_version,
+    d.available_at, d.expires_at, d.leg, 'retry', d.topic, d.`key`, d.content_type, d.headers, d.aggregate_type,
+    d.aggregate_id, d.idempotency_key, d.last_error, d.history, d.payload
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS s
+STRAIGHT_JOIN outbox_dead AS d FORCE INDEX (PRIMARY) ON d.lane = s.lane AND d.seq = s.seq AND d.leg = UNHEX(s.leg);
+
+-- They are dead no more.
+DELETE d
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS s
+STRAIGHT_JOIN outbox_dead AS d FORCE INDEX (PRIMARY) ON d.lane = s.lane AND d.seq = s.seq AND d.leg = UNHEX(s.leg);

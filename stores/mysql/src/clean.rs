@@ -1,0 +1,101 @@
+//! Room: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
+
+use std::time::Duration;
+
+use mysql_async::{Row, Value, params};
+use sendoff::Result;
+use sendoff::store::{Cleaned, Windows};
+use serde_json::{Value as Json, json};
+
+use crate::conflict::transact;
+use crate::decode::{count, limit, micros, number};
+use crate::operate::{Act, only};
+use crate::pool::Lent;
+use crate::store::Inner;
+use crate::texts::Text;
+
+const WHAT: &str = "what is old could not be cleaned up";
+
+impl Inner {
+    /// On a relay's schedule, by the windows of the config and of the tables. Another relay may be at it: this one passes
+    /// over what that one has locked.
+    pub(crate) async fn clean(&self, most: usize) -> Result<u64> {
+        let age = self.config.retention.map(micros);
+        let values = params! { "age" => age };
+        let needed = self
+            .operate_pool
+            .rows(WHAT, self.texts.clean_needed.first(), values)
+            .await?;
+        if number(WHAT, only(WHAT, &needed)?, 0)? == 0 {
+            return Ok(0);
+        }
+        let windows = [
+            (&self.texts.clean_dedup, Some(0)),
+            (&self.texts.clean_inbox, Some(0)),
+            (&self.texts.clean_delivered, age),
+        ];
+        transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
+    }
+
+    /// By an operator, by windows of their own.
+    pub(crate) async fn clean_up(&self, windows: &Windows, most: usize, who: &str) -> Result<Cleaned> {
+        let seconds = |window: Option<Duration>| window.map(|window| window.as_secs());
+        let act = Act {
+            what: WHAT,
+            action: "clean",
+            filter: json!({
+                "delivered_seconds": seconds(windows.delivered),
+                "dead_seconds": seconds(windows.dead),
+                "dedup": windows.dedup,
+            })
+            .to_string(),
+            who,
+        };
+        transact!(self.operate_pool, WHAT, lent => self.clean_as_asked(&mut lent, windows, limit(most), &act).await)
+    }
+
+    async fn clean_as_asked(&self, lent: &mut Lent, windows: &Windows, most: i64, act: &Act<'_>) -> Result<Cleaned> {
+        let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
+        let asked = [
+            (&self.texts.clean_delivered, delivered),
+            (&self.texts.clean_dead, dead),
+            (&self.texts.clean_dedup, windows.dedup.then_some(0)),
+        ];
+        let deleted = count(delete_all(lent, &asked, most).await?);
+        let values = params! { "delivered" => delivered, "dead" => dead, "dedup" => windows.dedup };
+        let left = lent.rows(WHAT, self.texts.clean_left.first(), values).await?;
+        let remaining = number(WHAT, only(WHAT, &left)?, 0).map(count)?;
+        self.write_audit(lent, act, deleted).await?;
+        Ok(Cleaned { deleted, remaining })
+    }
+}
+
+/// Deletes up to `most` rows: each text finds some that are old enough, and deletes them. `None`: nothing is.
+async fn delete_all(lent: &mut Lent, asked: &[(&Text, Option<i64>)], most: i64) -> Result<i64> {
+    let mut deleted = 0;
+    for (sql, age) in asked {
+        let (Some(age), left @ 1..) = (age, most.saturating_sub(deleted)) else {
+            continue;
+        };
+        let old = lent
+            .rows(WHAT, sql.at(0), params! { "age" => age, "limit" => left })
+            .await?;
+        if !old.is_empty() {
+            let rows: Json = old.iter().map(values_of).collect();
+            let gone = lent.change(WHAT, sql.at(1), params! { "rows" => rows.to_string() });
+            deleted += i64::try_from(gone.await?).unwrap_or(i64::MAX);
+        }
+    }
+    Ok(deleted)
+}
+
+/// The whole row as the next statement takes it.
+fn values_of(row: &Row) -> Json {
+    let values = (0..row.len()).map(|at| match row.as_ref(at) {
+        Some(Value::Int(number)) => Json::from(*number),
+        Some(Value::UInt(number)) => Json::from(*number),
+        Some(Value::Bytes(text)) => Json::from(String::from_utf8_lossy(text)),
+        _ => Json::Null,
+    });
+    values.collect()
+}

@@ -1,0 +1,82 @@
+//! Transactions that got in each other's way: the whole of it again, a few times, after a moment.
+
+use std::time::Duration;
+
+use sendoff::Error;
+
+use crate::error::is_conflict;
+
+/// How often a transaction is begun before its error reaches the caller.
+const MOST: u32 = 12;
+
+/// Counts the attempts at one transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Attempts(u32);
+
+impl Attempts {
+    /// Whether to try again after this error. Waits for a moment that grows, and that differs between those who met, so
+    /// that they do not meet again.
+    pub(crate) async fn again(&mut self, error: &Error) -> bool {
+        self.0 += 1;
+        if self.0 >= MOST || !is_conflict(error) {
+            return false;
+        }
+        tracing::debug!(attempt = self.0, %error, "a transaction met another one and is tried again");
+        let longest = 1_u64 << self.0.min(7);
+        tokio::time::sleep(Duration::from_micros(fastrand::u64(0..=longest * 1000))).await;
+        true
+    }
+}
+
+/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one.
+macro_rules! transact {
+    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {{
+        let mut attempts = $crate::conflict::Attempts::default();
+        loop {
+            let mut $lent = $pool.begin($what).await?;
+            let done: sendoff::Result<_> = match $work {
+                Ok(done) => $lent.commit($what).await.map(|()| done),
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(done) => {
+                    $lent.give_back();
+                    break Ok(done);
+                }
+                Err(error) if attempts.again(&error).await => $lent.roll_back($what).await,
+                Err(error) => {
+                    $lent.roll_back($what).await;
+                    break Err(error);
+                }
+            }
+        }
+    }};
+}
+pub(crate) use transact;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::from_driver;
+
+    fn server_error(code: u16) -> Error {
+        let error = mysql_async::ServerError {
+            code,
+            message: "x".to_owned(),
+            state: "HY000".to_owned(),
+        };
+        from_driver("x", mysql_async::Error::Server(error))
+    }
+
+    #[tokio::test]
+    async fn deadlocks_and_lock_timeouts_are_tried_again_and_not_for_ever() {
+        for code in [1213, 1205] {
+            let (mut attempts, mut tries) = (Attempts::default(), 1);
+            while attempts.again(&server_error(code)).await {
+                tries += 1;
+            }
+            assert_eq!(tries, MOST);
+        }
+        assert!(!Attempts::default().again(&server_error(1146)).await);
+    }
+}

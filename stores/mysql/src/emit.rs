@@ -1,0 +1,131 @@
+//! Room: emit. A transaction of the store's own.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use mysql_async::{Params, Value};
+use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::store::EmitTransaction;
+use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Result, Uuid};
+
+use crate::conflict::Attempts;
+use crate::error::is_conflict;
+use crate::pool::Lent;
+use crate::store::Inner;
+
+const WHAT: &str = "the message could not be emitted";
+
+impl Inner {
+    pub(crate) async fn begin(store: &Arc<Self>) -> Result<Box<dyn EmitTransaction>> {
+        let lent = store.emit_pool.begin(WHAT).await?;
+        Ok(Box::new(OpenTransaction {
+            store: Arc::clone(store),
+            lent,
+            state: State::Empty,
+        }))
+    }
+}
+
+/// Dropping it closes its connection, and the server rolls back.
+struct OpenTransaction {
+    store: Arc<Inner>,
+    lent: Lent,
+    state: State,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing was written yet: it can be begun again without anybody noticing.
+    Empty,
+    Written,
+    /// The server rolled it back because it met another one. What came now would be committed without what came before.
+    RolledBack,
+}
+
+impl OpenTransaction {
+    fn is_usable(&self) -> Result<()> {
+        if self.state == State::RolledBack {
+            return Err(Error::new(ErrorKind::Busy, "the transaction is no more")
+                .because("it met another one, and the database rolled it back")
+                .next_step("begin a new one"));
+        }
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl EmitTransaction for OpenTransaction {
+    async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
+        self.is_usable()?;
+        let outbox = self.store.outbox.clone();
+        let mut attempts = Attempts::default();
+        loop {
+            let own = OwnTransaction(&mut self.lent);
+            match outbox.emit_many(own, messages.iter().cloned()).await {
+                Err(error) if is_conflict(&error) => {
+                    if self.state == State::Empty && attempts.again(&error).await {
+                        self.lent.script(WHAT, "ROLLBACK").await?;
+                        self.lent.script(WHAT, "START TRANSACTION").await?;
+                        continue;
+                    }
+                    self.state = State::RolledBack;
+                    return Err(Error::new(ErrorKind::Busy, WHAT)
+                        .because("the transaction met another one")
+                        .next_step("begin a new one")
+                        .with_source(error));
+                }
+                answer => {
+                    self.state = State::Written;
+                    return answer;
+                }
+            }
+        }
+    }
+
+    async fn commit(mut self: Box<Self>) -> Result<()> {
+        self.is_usable()?;
+        self.lent.commit("the transaction could not be committed").await?;
+        self.lent.give_back();
+        Ok(())
+    }
+
+    async fn rollback(mut self: Box<Self>) -> Result<()> {
+        self.lent
+            .script("the transaction could not be rolled back", "ROLLBACK")
+            .await?;
+        self.lent.give_back();
+        Ok(())
+    }
+}
+
+/// Marks our own implementation for our own transaction.
+enum Own {}
+
+struct OwnTransaction<'a>(&'a mut Lent);
+
+impl OutboxTx<Own> for OwnTransaction<'_> {
+    fn dialect(&self) -> Dialect {
+        Dialect::Mysql
+    }
+
+    async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
+        let values = Params::Positional(statement.params().iter().map(value).collect());
+        let rows = self.0.rows(WHAT, statement.sql(), values).await?;
+        if !statement.returns_ids() {
+            return Ok(Vec::new());
+        }
+        let id = |row| crate::decode::text(WHAT, row, 0).map(|id| Uuid::parse_str(&id));
+        rows.iter().map(|row| Ok(id(row)??)).collect()
+    }
+}
+
+fn value(param: &Param<'_>) -> Value {
+    match param {
+        Param::Uuid(id) => Value::from(id.to_string()),
+        Param::Text(text) => text.as_deref().map_or(Value::NULL, Value::from),
+        Param::Bytes(bytes) => Value::from(*bytes),
+        Param::Int(number) => Value::from(*number),
+        // No statement of this dialect has arrays.
+        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Value::NULL,
+    }
+}

@@ -1,0 +1,36 @@
+//! Rows that a trigger could not put where they belong: relays do it when they come across one.
+
+use mysql_async::params;
+use sendoff::Result;
+
+use crate::conflict::transact;
+use crate::decode::{lane, number};
+use crate::pool::Lent;
+use crate::store::{FIRST_SIDE_LANE, Inner};
+
+const WHAT: &str = "scheduled messages could not be filed";
+
+impl Inner {
+    /// Moves messages that are to come later to the waiting table, and deletes those that were written before. Another
+    /// relay may be at it: then this one passes over what that one has locked.
+    ///
+    /// What goes wrong is said and tried again by the next read: the other messages go on.
+    pub(crate) async fn file(&self) {
+        let filed: Result<()> =
+            async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
+        if let Err(error) = filed {
+            tracing::warn!(%error, "scheduled messages wait in the ready table");
+        }
+    }
+
+    async fn file_some(&self, lent: &mut Lent) -> Result<()> {
+        let sql = &self.texts.read_ready;
+        for row in lent.rows(WHAT, sql.at(3), ()).await? {
+            let is_later = lane(WHAT, &row, 0)? == FIRST_SIDE_LANE;
+            let statement = if is_later { sql.at(4) } else { sql.at(5) };
+            let values = params! { "seq" => number(WHAT, &row, 1)? };
+            lent.rows(WHAT, statement, values).await?;
+        }
+        Ok(())
+    }
+}

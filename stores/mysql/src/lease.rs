@@ -1,0 +1,171 @@
+//! Room: claim. Who is there, and who works on which lane.
+
+use std::time::Duration;
+
+use mysql_async::params;
+use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::{Error, ErrorKind, Result};
+use serde_json::{Value, json};
+
+use crate::conflict::transact;
+use crate::decode::{count, hex, lane, list, micros, number, number_or_null, text, text_or_null, unhex};
+use crate::pool::Lent;
+use crate::store::Inner;
+
+impl Inner {
+    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        let what = "the relay could not be registered";
+        transact!(self.lease_pool, what, lent => {
+            let values = params! { "owner" => owner.to_string(), "name" => name, "lease" => micros(lease) };
+            lent.change(what, self.texts.enlist.first(), values).await.map(drop)
+        })
+    }
+
+    pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        let what = "the lease could not be renewed";
+        transact!(self.lease_pool, what, lent => self.renew(&mut lent, what, owner, lease).await)
+    }
+
+    async fn renew(&self, lent: &mut Lent, what: &str, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        let values = params! { "owner" => owner.to_string(), "lease" => micros(lease) };
+        let renewed = lent.change(what, self.texts.heartbeat.first(), values).await?;
+        let rows = lent.rows(what, self.texts.relays.first(), ()).await?;
+        let mut relays = Vec::with_capacity(rows.len());
+        for row in &rows {
+            if let Ok(id) = text(what, row, 0)?.parse() {
+                relays.push(OwnerId(id));
+            }
+        }
+        Ok(Heartbeat {
+            alive: renewed > 0,
+            relays,
+        })
+    }
+
+    pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        let what = "lanes could not be leased";
+        transact!(self.lease_pool, what, lent => self.take_lanes(&mut lent, what, owner, limit).await)
+    }
+
+    async fn take_lanes(&self, lent: &mut Lent, what: &str, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        let sql = &self.texts.acquire;
+        let id = owner.to_string();
+        if lent.rows(what, sql.at(0), params! { "owner" => &id }).await?.is_empty() {
+            return Err(Error::new(ErrorKind::LeaseLost, what)
+                .because("the relay's own lease has run out or was taken away")
+                .next_step("register again, under a new owner id"));
+        }
+        let free = lent.rows(what, sql.at(1), ()).await?;
+        let free = free.iter().map(|row| lane(what, row, 0)).collect::<Result<Vec<_>>>()?;
+        let (mut grants, mut rest) = (Vec::new(), free.as_slice());
+        while grants.len() < limit && !rest.is_empty() {
+            let (asked, others) = rest.split_at(rest.len().min(limit - grants.len()));
+            rest = others;
+            let locked = lent.text(what, &sql.at(2).replace("{lanes}", &list(asked))).await?;
+            for row in &locked {
+                grants.push(LaneGrant {
+                    lane: lane(what, row, 0)?,
+                    epoch: number(what, row, 1)?,
+                    crashes: small(number(what, row, 2)?),
+                    suspect: match number_or_null(what, row, 3)? {
+                        None => None,
+                        Some(seq) => Some(Suspect {
+                            seq,
+                            leg: text_or_null(what, row, 4)?.and_then(|leg| unhex(&leg)).map(Into::into),
+                            crashes: small(number(what, row, 5)?),
+                        }),
+                    },
+                });
+            }
+        }
+        grants.sort_unstable_by_key(|grant| grant.lane);
+        let taken: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();
+        let take = sql.at(3).replace("{lanes}", &list(&taken));
+        lent.change(what, &take, params! { "owner" => id }).await?;
+        Ok(grants)
+    }
+
+    pub(crate) async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let what = "lanes could not be given back";
+        let sql = &self.texts.release;
+        let give_back = sql.at(1).replace("{lanes}", &list(lanes));
+        transact!(self.lease_pool, what, lent => {
+            let owner = owner.to_string();
+            match lent.rows(what, sql.at(0), params! { "owner" => &owner }).await {
+                Ok(me) if me.is_empty() => Ok(()),
+                Ok(_) => lent.change(what, &give_back, params! { "owner" => owner }).await.map(drop),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
+        let what = "the relay could not be struck off";
+        let sql = &self.texts.retire;
+        transact!(self.lease_pool, what, lent => {
+            let owner = owner.to_string();
+            match lent.change(what, sql.at(0), params! { "owner" => &owner }).await {
+                Ok(_) => lent.change(what, sql.at(1), params! { "owner" => owner }).await.map(drop),
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    pub(crate) async fn evict(&self) -> Result<u64> {
+        let what = "relays that are gone could not be struck off";
+        let needed = self.lease_pool.rows(what, self.texts.evict.at(0), ()).await?;
+        let needed = needed.first().map_or(Ok(0), |row| number(what, row, 0))?;
+        if needed == 0 {
+            return Ok(0);
+        }
+        transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)
+    }
+
+    async fn strike_off(&self, lent: &mut Lent, what: &str) -> Result<u64> {
+        let sql = &self.texts.evict;
+        let gone = lent.rows(what, sql.at(1), ()).await?;
+        let gone: Vec<Value> = gone
+            .iter()
+            .map(|row| Ok(json!([text(what, row, 0)?])))
+            .collect::<Result<_>>()?;
+        if !gone.is_empty() {
+            let rows = Value::from(gone).to_string();
+            lent.change(what, sql.at(2), params! { "rows" => rows }).await?;
+        }
+        let orphaned = lent.rows(what, sql.at(3), ()).await?;
+        let orphaned: Vec<Value> = orphaned
+            .iter()
+            .map(|row| Ok(json!([number(what, row, 0)?, text(what, row, 1)?])))
+            .collect::<Result<_>>()?;
+        if orphaned.is_empty() {
+            return Ok(0);
+        }
+        let rows = Value::from(orphaned).to_string();
+        lent.change(what, sql.at(4), params! { "rows" => rows }).await
+    }
+
+    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let what = "lanes could not be absolved";
+        let sql = self.texts.absolve.first().replace("{lanes}", &list(lanes));
+        transact!(self.lease_pool, what, lent => {
+            lent.change(what, &sql, params! { "owner" => owner.to_string() }).await.map(drop)
+        })
+    }
+
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        let what = "the suspect could not be noted";
+        transact!(self.lease_pool, what, lent => {
+            let values = params! {
+                "owner" => owner.to_string(),
+                "lane" => lane,
+                "seq" => row.map(|(seq, _)| seq),
+                "leg" => row.and_then(|(_, leg)| leg).map(hex),
+            };
+            lent.change(what, self.texts.suspect.first(), values).await.map(drop)
+        })
+    }
+}
+
+fn small(number: i64) -> u32 {
+    u32::try_from(count(number)).unwrap_or(u32::MAX)
+}

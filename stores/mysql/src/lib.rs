@@ -1,0 +1,47 @@
+//! The MySQL and MariaDB store of Sendoff.
+//!
+//! [`MysqlStore`] implements every trait of [`sendoff::store`] over `mysql_async`, in SQL that MySQL 8.0.16 and MariaDB
+//! 10.6 share. Its connections are its own: what it sets in a session is nobody else's.
+//!
+//! | room | file |
+//! |---|---|
+//! | migrate | `migrate.rs` |
+//! | emit | `emit.rs` |
+//! | claim | `lease.rs` |
+//! | read | `read.rs`, `lanes.rs`, `file.rs`, `decode.rs` |
+//! | settle | `settle/` |
+//! | operate | `operate/` |
+//! | clean | `clean.rs` |
+//!
+//! ```no_run
+//! use sendoff::store::MigrateStore;
+//! use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+//!
+//! # async fn start() -> sendoff::Result<()> {
+//! let store = MysqlStore::new(MysqlConfig::new("mysql://shop@localhost/shop"))?;
+//! store.migrate().await?;
+//! # Ok(())
+//! # }
+//! ```
+#![forbid(unsafe_code)]
+
+mod clean;
+mod config;
+mod conflict;
+mod connect;
+mod decode;
+mod emit;
+mod error;
+mod file;
+mod lanes;
+mod lease;
+mod migrate;
+mod operate;
+mod pool;
+mod read;
+mod settle;
+mod store;
+mod texts;
+
+pub use config::MysqlConfig;
+pub use store::MysqlStore;

@@ -1,0 +1,166 @@
+//! A few connections of one kind, so that one kind of work never waits for another.
+
+use std::future::Future;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Params, Row};
+use sendoff::{Error, ErrorKind, Result};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+
+use crate::connect::Connector;
+use crate::error::{from_driver, timed_out};
+
+#[derive(Debug, Clone)]
+pub(crate) struct Pool(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    connector: Connector,
+    idle: Mutex<Vec<Conn>>,
+    permits: Arc<Semaphore>,
+    limit: Duration,
+}
+
+impl Pool {
+    /// At most `size` connections, on which one statement may take as long as `limit`.
+    pub(crate) fn new(connector: Connector, size: usize, limit: Duration) -> Self {
+        Self(Arc::new(Inner {
+            connector,
+            idle: Mutex::new(Vec::new()),
+            permits: Arc::new(Semaphore::new(size)),
+            limit,
+        }))
+    }
+
+    /// A connection.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Unreachable`]; [`ErrorKind::Busy`] when none came free in time.
+    pub(crate) async fn lend(&self) -> Result<Lent> {
+        let waiting = timeout(self.0.limit, Arc::clone(&self.0.permits).acquire_owned());
+        let Ok(Ok(permit)) = waiting.await else {
+            return Err(Error::new(ErrorKind::Busy, "no connection to the database came free")
+                .because(format!("all of them were in use for {:?}", self.0.limit))
+                .next_step("the call can be made again"));
+        };
+        let idle = self.idle().pop();
+        let fresh = idle.is_none();
+        let conn = match idle {
+            Some(conn) => conn,
+            None => self.0.connector.connect().await?,
+        };
+        Ok(Lent {
+            conn,
+            fresh,
+            pool: self.clone(),
+            _permit: permit,
+        })
+    }
+
+    /// A connection on which a transaction was begun. One that the server has closed since it was last used is found
+    /// out here, and another one taken.
+    pub(crate) async fn begin(&self, what: &str) -> Result<Lent> {
+        loop {
+            let mut lent = self.lend().await?;
+            match lent.script(what, "START TRANSACTION").await {
+                Ok(()) => return Ok(lent),
+                Err(error) if lent.fresh || error.kind() != ErrorKind::Unreachable => return Err(error),
+                Err(_) => self.forget_idle(),
+            }
+        }
+    }
+
+    /// Runs one statement that only reads, on one of the connections.
+    pub(crate) async fn rows(&self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
+        let params = params.into();
+        loop {
+            let mut lent = self.lend().await?;
+            match lent.rows(what, sql, params.clone()).await {
+                Ok(rows) => {
+                    lent.give_back();
+                    return Ok(rows);
+                }
+                Err(error) if lent.fresh || error.kind() != ErrorKind::Unreachable => return Err(error),
+                Err(_) => self.forget_idle(),
+            }
+        }
+    }
+
+    /// They are as old as one that turned out to be closed.
+    fn forget_idle(&self) {
+        self.idle().clear();
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<Conn>> {
+        self.0.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A connection out of a [`Pool`]. It goes back only by [`Lent::give_back`] and [`Lent::roll_back`]; dropped before that
+/// it is closed, and an open transaction with it.
+#[derive(Debug)]
+pub(crate) struct Lent {
+    conn: Conn,
+    /// Whether it was connected for this call.
+    fresh: bool,
+    pool: Pool,
+    _permit: OwnedSemaphorePermit,
+}
+
+impl Lent {
+    /// Runs a prepared statement and returns its rows.
+    pub(crate) async fn rows(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
+        let limit = self.pool.0.limit;
+        answer(what, limit, self.conn.exec(sql, params.into())).await
+    }
+
+    /// Runs a prepared statement and tells how many rows it met.
+    pub(crate) async fn change(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<u64> {
+        let limit = self.pool.0.limit;
+        answer(what, limit, self.conn.exec_drop(sql, params.into())).await?;
+        Ok(self.conn.affected_rows())
+    }
+
+    /// Runs a text that nothing but numbers and hexadecimal digits were put into, and returns its rows.
+    pub(crate) async fn text(&mut self, what: &str, sql: &str) -> Result<Vec<Row>> {
+        let limit = self.pool.0.limit;
+        answer(what, limit, self.conn.query(sql)).await
+    }
+
+    /// Runs a script without parameters.
+    pub(crate) async fn script(&mut self, what: &str, sql: &str) -> Result<()> {
+        let limit = self.pool.0.limit;
+        answer(what, limit, self.conn.query_drop(sql)).await
+    }
+
+    pub(crate) async fn commit(&mut self, what: &str) -> Result<()> {
+        self.script(what, "COMMIT").await
+    }
+
+    /// Gives up the transaction, and the connection, too, if that does not work.
+    pub(crate) async fn roll_back(mut self, what: &str) {
+        if self.script(what, "ROLLBACK").await.is_ok() {
+            self.give_back();
+        }
+    }
+
+    /// Back into the pool. Only when no transaction is open.
+    pub(crate) fn give_back(self) {
+        let pool = self.pool.clone();
+        pool.idle().push(self.conn);
+    }
+}
+
+async fn answer<T>(
+    what: &str,
+    limit: Duration,
+    running: impl Future<Output = Result<T, mysql_async::Error>>,
+) -> Result<T> {
+    match timeout(limit, running).await {
+        Ok(answer) => answer.map_err(|error| from_driver(what, error)),
+        Err(_) => Err(timed_out(what, limit)),
+    }
+}

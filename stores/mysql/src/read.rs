@@ -1,0 +1,219 @@
+//! Room: read. One reader a relay.
+//!
+//! `seq` is handed out when a message is inserted and seen when its transaction commits. MySQL does not tell which
+//! transactions are open, so a reader that went on from the highest `seq` it saw could pass over a lower one that commits
+//! later. Every read therefore looks at a lane from its beginning, in one snapshot, and passes over what the relay has in
+//! its hands; the contents are fetched only of what is new. Settled rows are deleted, so a lane is no longer than what is
+//! in hand and what is behind it.
+//!
+//! Order: who began after somebody else's commit has a higher `seq`, and a snapshot that sees its row sees the other
+//! one's, too. Both are then found by the same read, the lower `seq` first.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::store::{Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::{ErrorKind, Result};
+use serde_json::{Value, json};
+
+use crate::decode::{hex, lane, list, message, number, text, unhex};
+use crate::lanes::{Lanes, Spot};
+use crate::pool::Lent;
+use crate::store::{FIRST_SIDE_LANE, Inner, SIDE_LANES};
+
+const WHAT: &str = "messages could not be read";
+
+pub(crate) struct MysqlReader {
+    store: Arc<Inner>,
+    session: Option<Lent>,
+    lanes: Lanes,
+    /// Rows of the waiting table in the relay's hands.
+    waiting: HashSet<Place>,
+}
+
+/// What one read found, before any of it is in hand.
+#[derive(Default)]
+struct Found {
+    rows: Vec<Row>,
+    more: bool,
+}
+
+impl MysqlReader {
+    pub(crate) fn new(store: Arc<Inner>) -> Self {
+        Self {
+            store,
+            session: None,
+            lanes: Lanes::default(),
+            waiting: HashSet::new(),
+        }
+    }
+
+    async fn find(&mut self, lent: &mut Lent, request: &ReadRequest) -> Result<(Found, Found)> {
+        let mut found = (Found::default(), Found::default());
+        if request.due {
+            found.0 = self.find_due(lent, request).await?;
+        }
+        if request.ready {
+            found.1 = self.find_ready(lent, request.limit).await?;
+        }
+        Ok(found)
+    }
+
+    async fn find_ready(&mut self, lent: &mut Lent, limit: usize) -> Result<Found> {
+        let (spots, more) = self.look(lent, limit).await?;
+        if spots.iter().any(|(lane, _)| *lane >= FIRST_SIDE_LANE) {
+            self.store.file().await;
+        }
+        let fresh = self.lanes.fresh(&spots);
+        if fresh.is_empty() {
+            return Ok(Found { rows: Vec::new(), more });
+        }
+        let places: Value = fresh.iter().map(|(lane, seq)| json!([lane, seq])).collect();
+        let sql = self.store.texts.read_ready.at(2).replace("{rows}", &places.to_string());
+        let mut contents: HashMap<Spot, Row> = HashMap::with_capacity(fresh.len());
+        for row in &lent.text(WHAT, &sql).await? {
+            let row = message(Room::Ready, row)?;
+            contents.insert((row.place().lane, row.place().seq), row);
+        }
+        let rows = fresh.iter().filter_map(|spot| contents.remove(spot)).collect();
+        Ok(Found { rows, more })
+    }
+
+    /// Where ready rows are: all of them if they are few, else some of each lane. One statement, so one snapshot.
+    async fn look(&mut self, lent: &mut Lent, limit: usize) -> Result<(Vec<Spot>, bool)> {
+        let sql = &self.store.texts.read_ready;
+        let mut numbers = self.lanes.numbers();
+        numbers.extend(SIDE_LANES);
+        let most = limit + self.lanes.in_hand() + 1;
+        let all = sql.at(0).replace("{lanes}", &list(&numbers));
+        let spots = spots(&lent.text(WHAT, &all.replace("{limit}", &most.to_string())).await?)?;
+        if spots.len() < most {
+            self.lanes.resize(&[], &[], limit);
+            return Ok((spots, false));
+        }
+        let asked = self.lanes.shares(limit);
+        let side = SIDE_LANES.map(|lane| (lane, 1));
+        let parts = asked.iter().chain(&side).map(|(lane, size)| {
+            let part = sql.at(1).replace("{lane}", &lane.to_string());
+            part.replace("{limit}", &size.to_string())
+        });
+        let some = parts.collect::<Vec<_>>().join("\nUNION ALL\n");
+        let spots = self::spots(&lent.text(WHAT, &some).await?)?;
+        let more = self.lanes.resize(&asked, &spots, limit);
+        Ok((spots, more))
+    }
+
+    async fn find_due(&self, lent: &mut Lent, request: &ReadRequest) -> Result<Found> {
+        let sql = &self.store.texts.read_due;
+        let skipped = request.skip_legs.iter().map(|leg| format!("'{}'", hex(leg)));
+        // No leg is written like this one, and a list must not be empty.
+        let skipped = skipped.chain(["'-'".to_owned()]).collect::<Vec<_>>().join(", ");
+        let where_due = sql
+            .at(0)
+            .replace("{lanes}", &list(&self.lanes.numbers()))
+            .replace("{legs}", &skipped)
+            .replace("{limit}", &(request.limit + self.waiting.len()).to_string());
+        let mut fresh = Vec::new();
+        for row in &lent.text(WHAT, &where_due).await? {
+            let leg = text(WHAT, row, 2)?;
+            let place = Place {
+                room: Room::Waiting,
+                lane: lane(WHAT, row, 0)?,
+                seq: number(WHAT, row, 1)?,
+                leg: unhex(&leg).filter(|leg| !leg.is_empty()).map(Into::into),
+            };
+            if fresh.len() < request.limit && !self.waiting.contains(&place) {
+                fresh.push((place, leg));
+            }
+        }
+        let more = fresh.len() >= request.limit;
+        if fresh.is_empty() {
+            return Ok(Found { rows: Vec::new(), more });
+        }
+        let places: Value = fresh
+            .iter()
+            .map(|(place, leg)| json!([place.lane, place.seq, leg]))
+            .collect();
+        let contents_of = sql.at(1).replace("{rows}", &places.to_string());
+        let mut contents: HashMap<Place, Row> = HashMap::with_capacity(fresh.len());
+        for row in &lent.text(WHAT, &contents_of).await? {
+            let row = message(Room::Waiting, row)?;
+            contents.insert(row.place().clone(), row);
+        }
+        let rows = fresh.iter().filter_map(|(place, _)| contents.remove(place)).collect();
+        Ok(Found { rows, more })
+    }
+
+    /// What is returned is in hand from now on.
+    fn take(&mut self, (due, ready): (Found, Found)) -> Page {
+        let mut page = Page {
+            rows: Vec::with_capacity(due.rows.len() + ready.rows.len()),
+            more: due.more || ready.more,
+        };
+        for row in due.rows {
+            if self.waiting.insert(row.place().clone()) {
+                page.rows.push(row);
+            }
+        }
+        for row in ready.rows {
+            self.lanes.take((row.place().lane, row.place().seq));
+            page.rows.push(row);
+        }
+        page
+    }
+}
+
+#[async_trait]
+impl Reader for MysqlReader {
+    fn gained(&mut self, grants: &[LaneGrant]) {
+        self.lanes.gained(grants);
+        self.waiting
+            .retain(|place| grants.iter().all(|grant| grant.lane != place.lane));
+    }
+
+    fn lost(&mut self, lanes: &[Lane]) {
+        self.lanes.lost(lanes);
+        self.waiting.retain(|place| !lanes.contains(&place.lane));
+    }
+
+    async fn read(&mut self, request: ReadRequest) -> Result<Page> {
+        self.lanes.begin(&request);
+        for place in request.settled.iter().chain(&request.forgotten) {
+            self.waiting.remove(place);
+        }
+        if self.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
+            return Ok(Page::default());
+        }
+        let mut lent = match self.session.take() {
+            Some(lent) => lent,
+            None => self.store.read_pool.lend().await?,
+        };
+        match self.find(&mut lent, &request).await {
+            Ok(found) => {
+                self.session = Some(lent);
+                Ok(self.take(found))
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::Busy {
+                    self.session = Some(lent);
+                }
+                Err(error)
+            }
+        }
+    }
+}
+
+impl Drop for MysqlReader {
+    fn drop(&mut self) {
+        if let Some(lent) = self.session.take() {
+            lent.give_back();
+        }
+    }
+}
+
+fn spots(rows: &[mysql_async::Row]) -> Result<Vec<Spot>> {
+    rows.iter()
+        .map(|row| Ok((lane(WHAT, row, 0)?, number(WHAT, row, 1)?)))
+        .collect()
+}

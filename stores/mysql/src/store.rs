@@ -1,0 +1,240 @@
+//! The store as callers hold it: every trait method leads to the file of its room.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::emit::{Names, Outbox};
+use sendoff::store::{
+    AuditView, Backlog, BlockedKey, Cleaned, EmitStore, EmitTransaction, Filter, Heartbeat, KeyView, Lane, LaneGrant,
+    LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore, OwnerId, Pausable, PauseView, Reader,
+    RelayStore, SettleReport, Settlement, Stored, Summary, Windows,
+};
+use sendoff::{Result, Uuid};
+
+use crate::config::MysqlConfig;
+use crate::connect::Connector;
+use crate::pool::Pool;
+use crate::read::MysqlReader;
+use crate::texts::Texts;
+
+/// How many lanes the schema has: 64 by hash, 8 for urgent and 8 for idle messages without a key.
+const LANES: Lane = 80;
+
+/// Where the trigger puts rows that do not belong into the ready table: what is to come later, and what was written
+/// before. No relay leases them.
+pub(crate) const SIDE_LANES: [Lane; 2] = [FIRST_SIDE_LANE, FIRST_SIDE_LANE + 1];
+pub(crate) const FIRST_SIDE_LANE: Lane = LANES;
+
+/// A lease is worth nothing if renewing it takes longer than it lasts.
+const LEASE_LIMIT: Duration = Duration::from_secs(5);
+
+/// Counting, listing and migrating may take long on large tables.
+const OPERATE_LIMIT: Duration = Duration::from_secs(600);
+
+/// The MySQL and MariaDB store. Cheap to clone; it connects when it is first used, and again after the server was away.
+#[derive(Clone)]
+pub struct MysqlStore(pub(crate) Arc<Inner>);
+
+/// What all rooms share.
+pub(crate) struct Inner {
+    pub(crate) config: MysqlConfig,
+    pub(crate) texts: Texts,
+    pub(crate) outbox: Outbox,
+    pub(crate) lease_pool: Pool,
+    pub(crate) read_pool: Pool,
+    pub(crate) settle_pool: Pool,
+    pub(crate) operate_pool: Pool,
+    pub(crate) emit_pool: Pool,
+}
+
+impl MysqlStore {
+    /// A store with these settings. Nothing is sent to the database yet.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when the URL or a timeout cannot be used.
+    pub fn new(config: MysqlConfig) -> Result<Self> {
+        let connector = Connector::new(&config)?;
+        let limit = config.statement_timeout;
+        let pool = |size, limit| Pool::new(connector.clone(), size, limit);
+        Ok(Self(Arc::new(Inner {
+            texts: Texts::new(&config.names),
+            outbox: Outbox::builder().names(config.names.clone()).build(),
+            lease_pool: pool(2, limit.min(LEASE_LIMIT)),
+            read_pool: pool(16, limit),
+            settle_pool: pool(4, limit),
+            operate_pool: pool(4, limit.max(OPERATE_LIMIT)),
+            emit_pool: pool(64, limit),
+            config,
+        })))
+    }
+
+    /// Where its tables are.
+    pub fn names(&self) -> &Names {
+        &self.0.config.names
+    }
+}
+
+/// Without the URL: it may hold a password.
+impl fmt::Debug for MysqlStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MysqlStore")
+            .field("config", &self.0.config)
+            .finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl RelayStore for MysqlStore {
+    fn lanes(&self) -> Lane {
+        LANES
+    }
+
+    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        self.0.enlist(owner, name, lease).await
+    }
+
+    async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        self.0.heartbeat(owner, lease).await
+    }
+
+    async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        self.0.acquire(owner, limit).await
+    }
+
+    async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.release(owner, lanes).await
+    }
+
+    async fn retire(&self, owner: OwnerId) -> Result<()> {
+        self.0.retire(owner).await
+    }
+
+    async fn evict(&self) -> Result<u64> {
+        self.0.evict().await
+    }
+
+    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.absolve(owner, lanes).await
+    }
+
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        self.0.suspect(owner, lane, row).await
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(MysqlReader::new(Arc::clone(&self.0)))
+    }
+
+    async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {
+        self.0.blocked_keys(lanes).await
+    }
+
+    async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
+        self.0.settle(owner, settlements).await
+    }
+
+    async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64> {
+        self.0.release_orphans(owner, lanes).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        self.0.backlog().await
+    }
+
+    async fn paused(&self) -> Result<Vec<(String, String)>> {
+        self.0.paused().await
+    }
+
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        self.0.clean(limit).await
+    }
+
+    // No listen: MySQL has nothing like it, and the answer of the trait says so. Relays poll.
+}
+
+#[async_trait]
+impl OperateStore for MysqlStore {
+    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+        self.0.list(filter, limit, offset).await
+    }
+
+    async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
+        self.0.find(id).await
+    }
+
+    async fn summary(&self) -> Result<Summary> {
+        self.0.summary().await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.0.retry_dead(filter, limit, who).await
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        self.0.count(filter).await
+    }
+
+    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+        self.0.hasten(filter, reset, limit, who).await
+    }
+
+    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        self.0.discard_dead(filter, limit, who).await
+    }
+
+    async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
+        self.0.keys(limit).await
+    }
+
+    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
+        self.0.release_key(key, leg, who).await
+    }
+
+    async fn lane_views(&self) -> Result<Vec<LaneView>> {
+        self.0.lane_views().await
+    }
+
+    async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
+        self.0.pause(what, who).await
+    }
+
+    async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
+        self.0.resume(what, who).await
+    }
+
+    async fn pauses(&self) -> Result<Vec<PauseView>> {
+        self.0.pauses().await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        self.0.clean_up(windows, limit, who).await
+    }
+
+    async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
+        self.0.audits(limit).await
+    }
+}
+
+#[async_trait]
+impl EmitStore for MysqlStore {
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0).await
+    }
+}
+
+#[async_trait]
+impl MigrateStore for MysqlStore {
+    fn migrations(&self) -> Vec<Migration> {
+        self.0.migrations()
+    }
+
+    async fn migration_state(&self) -> Result<MigrationState> {
+        self.0.migration_state().await
+    }
+
+    async fn migrate(&self) -> Result<Vec<Migration>> {
+        self.0.migrate().await
+    }
+}

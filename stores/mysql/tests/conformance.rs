@@ -1,0 +1,145 @@
+//! The store conformance suite on MySQL or MariaDB: a database of its own for every case.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
+use sendoff::emit::Names;
+use sendoff::{Error, ErrorKind, Result, Uuid};
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+use sendoff_testkit::store_suite::{Capabilities, Database, Setup, StoreHarness, Subject, run};
+
+const VARIABLE: &str = "SENDOFF_TEST_MYSQL_URL";
+
+fn main() -> ExitCode {
+    run([("mysql", Mysql)])
+}
+
+struct Mysql;
+
+#[async_trait]
+impl StoreHarness for Mysql {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            sql: true,
+            migrations: true,
+            concurrent_transactions: true,
+        }
+    }
+
+    async fn fresh(&self, setup: Setup) -> Result<Subject> {
+        let name = format!("c_{}", &Uuid::new_v4().simple().to_string()[..20]);
+        let config = MysqlConfig::new(url()?)
+            .names(Names::new(Some(&name), Names::PREFIX)?)
+            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)));
+        let schema = Schema { name, config };
+        schema.run_script(&format!("CREATE DATABASE {}", schema.name)).await?;
+        let subject = schema.open().await?;
+        if setup.migrated {
+            subject.migrate.migrate().await?;
+        }
+        if let Some(window) = setup.dedup_window {
+            let seconds = window.as_secs();
+            let sql = format!("UPDATE outbox_setting SET value = '{seconds}' WHERE name = 'dedup_window_seconds'");
+            schema.execute(&sql).await?;
+        }
+        Ok(subject)
+    }
+}
+
+fn url() -> Result<String> {
+    std::env::var(VARIABLE).map_err(|missing| {
+        Error::new(ErrorKind::Unreachable, format!("{VARIABLE} is not set"))
+            .next_step("run the tests with `cargo xtask test`")
+            .with_source(missing)
+    })
+}
+
+#[derive(Clone)]
+struct Schema {
+    name: String,
+    config: MysqlConfig,
+}
+
+impl Schema {
+    async fn connect(&self) -> Result<Conn> {
+        let opts = OptsBuilder::from_opts(Opts::from_url(&url()?).map_err(failed)?);
+        Conn::new(opts.prefer_socket(false)).await.map_err(failed)
+    }
+
+    /// The suite's SQL in this dialect.
+    fn dialect(&self, sql: &str) -> String {
+        self.config.names.render(&sql.replace(" AS text)", " AS CHAR)"))
+    }
+}
+
+#[async_trait]
+impl Database for Schema {
+    async fn open(&self) -> Result<Subject> {
+        let store = Arc::new(MysqlStore::new(self.config.clone())?);
+        Ok(Subject {
+            emit: store.clone(),
+            relay: store.clone(),
+            operate: store.clone(),
+            migrate: store,
+            database: Arc::new(self.clone()),
+        })
+    }
+
+    async fn execute(&self, sql: &str) -> Result<u64> {
+        let mut conn = self.connect().await?;
+        conn.query_drop(self.dialect(sql)).await.map_err(failed)?;
+        let changed = conn.affected_rows();
+        conn.disconnect().await.map_err(failed)?;
+        Ok(changed)
+    }
+
+    async fn run_script(&self, sql: &str) -> Result<()> {
+        let mut conn = self.connect().await?;
+        conn.query_drop(sql).await.map_err(failed)?;
+        conn.disconnect().await.map_err(failed)
+    }
+
+    async fn fetch(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        let mut conn = self.connect().await?;
+        let rows: Vec<Row> = conn.query(self.dialect(sql)).await.map_err(failed)?;
+        conn.disconnect().await.map_err(failed)?;
+        let text = |value| match value {
+            Value::NULL => None,
+            Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            other => Some(other.as_sql(true)),
+        };
+        Ok(rows
+            .into_iter()
+            .map(|row| row.unwrap().into_iter().map(text).collect())
+            .collect())
+    }
+
+    fn vandalism(&self) -> Vec<(&'static str, &'static str)> {
+        vec![
+            (
+                "an id that is none",
+                "UPDATE outbox_message SET id = 'seven' WHERE topic = 'vandalised'",
+            ),
+            (
+                "headers that are a truth value",
+                "UPDATE outbox_message SET headers = 'true' WHERE topic = 'vandalised'",
+            ),
+        ]
+    }
+
+    async fn discard(&self) {
+        let dropped = self.run_script(&format!("DROP DATABASE {}", self.name)).await;
+        drop(dropped);
+    }
+}
+
+fn failed(error: impl Into<sendoff::BoxError>) -> Error {
+    let error = error.into();
+    Error::new(ErrorKind::Backend, "the harness could not do its part")
+        .because(error.to_string())
+        .with_source(error)
+}
