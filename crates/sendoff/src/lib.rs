@@ -6,7 +6,7 @@
 //! This crate holds what an application links: the message builders, the [`Outbox`] that emits them, and the traits
 //! that stores and sinks implement. It knows no database driver and no broker. Pick the adapter crate for the driver
 //! you already use (`sendoff-sqlx`, `sendoff-tokio-postgres`, `sendoff-diesel-async`, `sendoff-sea-orm`,
-//! `sendoff-rusqlite`).
+//! `sendoff-rusqlite`, `sendoff-mysql-async`).
 //!
 //! ```
 //! use sendoff::{Event, Message};
@@ -23,7 +23,7 @@
 //!
 //! | room | module |
 //! |---|---|
-//! | build | [`message`] |
+//! | build | [`message`], [`task`] |
 //! | emit | [`emit`] |
 //! | store: relay, operate, migrate | [`store`] |
 //! | publish | [`sink`] |
@@ -38,6 +38,7 @@ pub mod message;
 mod pattern;
 pub mod sink;
 pub mod store;
+pub mod task;
 mod wake;
 
 pub use emit::{Emitted, Outbox};
@@ -47,6 +48,7 @@ pub use message::{Event, Headers, Message, OnDuplicate};
 pub use pattern::Pattern;
 pub use sink::{Outcome, Reason, Sink};
 pub use store::Delivery;
+pub use task::Task;
 pub use wake::Waker;
 
 /// The id of a message: a UUID, version 7 when Sendoff makes it.

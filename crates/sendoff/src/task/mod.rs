@@ -1,0 +1,42 @@
+//! Celery tasks as messages.
+//!
+//! A [`Task`] is emitted like any other message, in the caller's transaction. A relay with a Celery sink sends it to
+//! RabbitMQ or Redis as Celery itself would, and ordinary Celery workers run it. The id of the message is the id of the
+//! task.
+//!
+//! # How a task is stored
+//!
+//! So that every language can emit one, a task is a plain row of the outbox:
+//!
+//! | column | what |
+//! |---|---|
+//! | `id` | the task id |
+//! | `topic` | the task's name |
+//! | `content_type` | [`CONTENT_TYPE`] |
+//! | `payload` | `{"args": [...], "kwargs": {...}, "options": {...}}`, each of the three may be left out |
+//! | `created_at` | what `countdown` and a number as `expires` are counted from |
+//!
+//! `options` holds the options of Celery's `apply_async` under their own names, [`OPTIONS`]; `null` is the same as
+//! leaving an option out. Points in time are ISO 8601 text, delays are numbers of seconds. A name that is in
+//! `stamped_headers` is a stamp, and its value stands beside the options. `chain` is reversed, as Celery has it: the
+//! task to run next stands last. `headers` and `properties` are objects. Any other name is an error: a misspelt
+//! `countdown` must not run a task at once.
+//!
+//! Numbers keep all their digits, and the JSON may hold what Python's does: `NaN`, `Infinity`, half of a surrogate pair.
+
+mod builder;
+mod call;
+mod canvas;
+mod finite;
+mod moment;
+mod options;
+mod signature;
+mod typed;
+
+pub use builder::{Compression, Serializer, Task};
+pub use options::OPTIONS;
+pub use signature::Signature;
+pub use typed::Typed;
+
+/// The content type of a stored task.
+pub const CONTENT_TYPE: &str = "application/vnd.sendoff.celery-task+json";
