@@ -5,11 +5,13 @@
 //! | how a message is written: raw, JSON envelope, CloudEvents | [`Format`] |
 //! | names made out of a message: subjects, routing keys, paths | [`Template`] |
 //! | who is on the other side | [`TlsConfig`] |
+//! | how long, in a configuration | [`duration`] |
 //! | what nobody may read | [`Secret`], [`Address`] |
 #![forbid(unsafe_code)]
 
 mod address;
 mod cloudevents;
+pub mod duration;
 mod format;
 mod secret;
 mod template;

@@ -11,7 +11,6 @@
 
 mod database;
 mod document;
-mod duration;
 mod environment;
 mod file;
 mod load;
@@ -30,14 +29,15 @@ mod validate;
 #[cfg(test)]
 mod tests;
 
+use sendoff_wire::duration;
 use serde::{Deserialize, Serialize};
 
 pub(crate) use database::Database;
-pub(crate) use duration::parse_duration;
 pub(crate) use load::Override;
 pub(crate) use log::LogConfig;
 pub(crate) use relay::RelayConfig;
 pub(crate) use retry::{Retry, RetryOverrides};
+pub(crate) use sendoff_wire::duration::parse_duration;
 pub(crate) use route::Route;
 pub(crate) use sink::{SinkConfig, SinkKind};
 pub(crate) use topic::Topic;

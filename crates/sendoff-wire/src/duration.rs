@@ -1,4 +1,6 @@
 //! Durations as people write them: `250ms`, `10s`, `1h30m`, `7d`.
+//!
+//! For a setting: `#[serde(with = "sendoff_wire::duration")]`, or [`option`] and [`or_off`].
 
 use std::fmt;
 use std::time::Duration;
@@ -20,29 +22,45 @@ const EXPECTED: &str = "a duration such as 250ms, 10s, 5m, 1h or 7d";
 ///
 /// # Errors
 /// How to write one.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+pub fn parse_duration(text: &str) -> Result<Duration, String> {
     parse(text).ok_or_else(|| format!("write {EXPECTED}"))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
+/// Reads one from a configuration.
+///
+/// # Errors
+/// What the format says when it is none.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     deserializer.deserialize_str(DurationText)
 }
 
-pub(super) fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes one as it is read.
+///
+/// # Errors
+/// What the format says.
+pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format(*duration))
 }
 
 /// A duration that may be left out.
-pub(super) mod option {
+pub mod option {
     use super::{Deserializer, Duration, Serializer};
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    /// See [`super::deserialize`].
+    ///
+    /// # Errors
+    /// What the format says when it is none.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
         super::deserialize(deserializer).map(Some)
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    /// See [`super::serialize`].
+    ///
+    /// # Errors
+    /// What the format says.
+    pub fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -54,16 +72,24 @@ pub(super) mod option {
 }
 
 /// A duration, or the word `off`.
-pub(super) mod or_off {
+pub mod or_off {
     use super::{Deserializer, Duration, DurationOrOff, Serializer};
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    /// See [`super::deserialize`].
+    ///
+    /// # Errors
+    /// What the format says when it is none.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Duration>, D::Error> {
         deserializer.deserialize_str(DurationOrOff)
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(
+    /// See [`super::serialize`].
+    ///
+    /// # Errors
+    /// What the format says.
+    pub fn serialize<S: Serializer>(
         duration: &Option<Duration>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
