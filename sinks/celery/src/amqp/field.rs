@@ -1,0 +1,121 @@
+//! Values of AMQP tables.
+
+use sendoff::Result;
+
+use crate::error::invalid;
+use crate::python::{Text, Value};
+
+/// A table, in the order of its entries.
+pub type Table = Vec<(String, Field)>;
+
+/// A value in a table. The letters are AMQP's.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Field {
+    /// `V`: nothing.
+    Void,
+    /// `t`: a truth value.
+    Bool(bool),
+    /// `I`: a whole number.
+    Int(i32),
+    /// `L`: a large whole number.
+    Long(i64),
+    /// `d`: a float.
+    Double(f64),
+    /// `S`: text. Bytes, because Python may put a half surrogate pair into it.
+    Text(Vec<u8>),
+    /// `A`: an array.
+    Array(Vec<Field>),
+    /// `F`: a table.
+    Table(Table),
+}
+
+impl Field {
+    /// The letter of its type.
+    pub fn letter(&self) -> char {
+        match self {
+            Self::Void => 'V',
+            Self::Bool(_) => 't',
+            Self::Int(_) => 'I',
+            Self::Long(_) => 'L',
+            Self::Double(_) => 'd',
+            Self::Text(_) => 'S',
+            Self::Array(_) => 'A',
+            Self::Table(_) => 'F',
+        }
+    }
+
+    pub(super) fn of(value: &Value) -> Result<Self> {
+        Ok(match value {
+            Value::Null => Self::Void,
+            Value::Bool(value) => Self::Bool(*value),
+            Value::Int(digits) => int(digits)?,
+            Value::Float(_) => Self::Double(value.as_f64().unwrap_or(f64::NAN)),
+            Value::Text(text) => Self::Text(text.as_bytes().to_vec()),
+            Value::List(items) => Self::Array(items.iter().map(Self::of).collect::<Result<_>>()?),
+            Value::Map(entries) => Self::Table(table(entries)?),
+        })
+    }
+}
+
+/// A table out of headers.
+pub(super) fn table(entries: &[(Text, Value)]) -> Result<Table> {
+    entries
+        .iter()
+        .map(|(name, value)| Ok((short(name, "the name of a header")?, Field::of(value)?)))
+        .collect()
+}
+
+/// AMQP's short strings have at most 255 bytes.
+pub(super) fn short(text: &Text, what: &str) -> Result<String> {
+    match text.as_str() {
+        Some(text) if text.len() <= 255 => Ok(text.to_owned()),
+        Some(text) => Err(invalid(
+            format!("{what} is too long for RabbitMQ"),
+            format!("it has {} bytes and the limit is 255", text.len()),
+            "shorten it",
+        )),
+        None => Err(invalid(
+            format!("{what} cannot be sent to RabbitMQ"),
+            "it holds half of a surrogate pair",
+            "correct it",
+        )),
+    }
+}
+
+fn int(digits: &str) -> Result<Field> {
+    match digits.parse::<i64>() {
+        // Celery's client takes the smallest number of 32 bits for one of 64.
+        Ok(number) => Ok(match i32::try_from(number) {
+            Ok(small) if small > i32::MIN => Field::Int(small),
+            _ => Field::Long(number),
+        }),
+        Err(_) => Err(invalid(
+            "a header holds a number that is too large for RabbitMQ",
+            "it does not fit into 64 bits",
+            "send it as text",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_the_type_that_celery_gives_them() {
+        let letter = |digits: &str| Field::of(&Value::Int(digits.into())).map(|field| field.letter());
+        assert_eq!(letter("2147483647").unwrap(), 'I');
+        assert_eq!(letter("2147483648").unwrap(), 'L');
+        assert_eq!(letter("-2147483647").unwrap(), 'I');
+        assert_eq!(letter("-2147483648").unwrap(), 'L');
+        assert_eq!(letter("-0").unwrap(), 'I');
+        assert!(letter("9223372036854775808").is_err());
+    }
+
+    #[test]
+    fn names_that_are_too_long_are_refused() {
+        let entry = |length| vec![(Text::from("n".repeat(length)), Value::Null)];
+        assert!(table(&entry(255)).is_ok());
+        assert!(table(&entry(256)).is_err());
+    }
+}

@@ -1,0 +1,105 @@
+//! A publish.
+
+use sendoff::Result;
+
+use super::field::{short, table};
+use super::{Declaration, Table};
+use crate::config::Declare;
+use crate::encode::CeleryMessage;
+use crate::python::{Text, Value};
+
+/// RabbitMQ refuses a message with a longer expiration, in milliseconds: about 49 days.
+const LONGEST_EXPIRATION: u64 = u32::MAX as u64;
+
+/// One `basic.publish`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AmqpPublish {
+    /// The exchange.
+    pub exchange: String,
+    /// The routing key.
+    pub routing_key: String,
+    /// The properties.
+    pub properties: AmqpProperties,
+    /// The body.
+    pub body: Vec<u8>,
+    /// What is to be declared before, unless it has been.
+    pub declaration: Option<Declaration>,
+}
+
+/// The properties of a publish that Celery sets.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AmqpProperties {
+    /// What the body is.
+    pub content_type: String,
+    /// How the body's text is written.
+    pub content_encoding: String,
+    /// The headers.
+    pub headers: Table,
+    /// 1: may be kept in memory only; 2: must be written to disk.
+    pub delivery_mode: u8,
+    /// The priority.
+    pub priority: u8,
+    /// The task id.
+    pub correlation_id: String,
+    /// The queue for the result.
+    pub reply_to: Option<String>,
+    /// Milliseconds until RabbitMQ drops it.
+    pub expiration: Option<String>,
+    /// From the option `properties`.
+    pub message_id: Option<String>,
+    /// From the option `properties`.
+    pub kind: Option<String>,
+    /// From the option `properties`.
+    pub user_id: Option<String>,
+    /// From the option `properties`.
+    pub app_id: Option<String>,
+}
+
+impl AmqpPublish {
+    /// A message as it goes to RabbitMQ.
+    ///
+    /// An expiration that RabbitMQ would refuse is left out; the header `expires` tells the worker all the same.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when a name is too long for AMQP, or a number in a header too large.
+    pub fn new(message: &CeleryMessage, declare: Declare) -> Result<Self> {
+        let (properties, destination) = (&message.properties, &message.destination);
+        let (exchange, routing_key) = match &destination.delayed {
+            Some(delayed) => (&delayed.exchange, &delayed.routing_key),
+            None => (&destination.exchange, &destination.routing_key),
+        };
+        // What waits in RabbitMQ goes to exchanges that workers declare.
+        let queue = destination.queue.as_ref().filter(|_| destination.delayed.is_none());
+        let extra = |name: &str| match properties.extra.iter().find(|(key, _)| key.is(name)) {
+            Some((_, Value::Text(text))) => short(text, &format!("the property {name}")).map(Some),
+            _ => Ok(None),
+        };
+        Ok(Self {
+            exchange: short(&exchange.as_str().into(), "the exchange")?,
+            routing_key: short(&routing_key.as_str().into(), "the routing key")?,
+            properties: AmqpProperties {
+                content_type: properties.content_type.to_owned(),
+                content_encoding: properties.content_encoding.to_owned(),
+                headers: table(&message.headers)?,
+                delivery_mode: properties.delivery_mode,
+                priority: properties.priority,
+                correlation_id: short(&properties.correlation_id, "the task id")?,
+                reply_to: properties.reply_to.as_ref().map(reply_to).transpose()?,
+                expiration: properties
+                    .expiration
+                    .filter(|millis| *millis <= LONGEST_EXPIRATION)
+                    .map(|millis| millis.to_string()),
+                message_id: extra("message_id")?,
+                kind: extra("type")?,
+                user_id: extra("user_id")?,
+                app_id: extra("app_id")?,
+            },
+            body: message.body.clone(),
+            declaration: queue.and_then(|queue| Declaration::of(queue, declare)),
+        })
+    }
+}
+
+fn reply_to(queue: &Text) -> Result<String> {
+    short(queue, "the option reply_to")
+}

@@ -1,0 +1,133 @@
+//! The settings of the sink that say what messages look like and where they go. They are Celery's own, without the
+//! `task_` in front.
+
+mod queue;
+mod redis;
+mod route;
+
+use serde::{Deserialize, Serialize};
+
+pub use queue::{Argument, Declare, ExchangeType, QueueConfig, QueueType};
+pub use redis::RedisConfig;
+pub use route::RouteConfig;
+
+/// What messages look like and where they go. What the application sets in Celery must be set here, too.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct CeleryConfig {
+    /// `task_default_queue`.
+    pub default_queue: String,
+    /// `task_default_exchange`; called like the default queue unless set.
+    pub default_exchange: Option<String>,
+    /// `task_default_exchange_type`.
+    pub default_exchange_type: ExchangeType,
+    /// `task_default_routing_key`; the default queue's name unless set.
+    pub default_routing_key: Option<String>,
+    /// `task_default_queue_type`.
+    pub default_queue_type: QueueType,
+    /// `task_default_priority`.
+    pub default_priority: Option<u8>,
+    /// Whether RabbitMQ writes messages to disk: `task_default_delivery_mode`.
+    pub persistent: bool,
+    /// `task_queues`.
+    pub queues: Vec<QueueConfig>,
+    /// `task_create_missing_queues`: whether a queue that is not in `queues` may be used.
+    pub create_missing_queues: bool,
+    /// `task_create_missing_queue_type`.
+    pub create_missing_queue_type: QueueType,
+    /// `task_create_missing_queue_exchange_type`.
+    pub create_missing_queue_exchange_type: Option<ExchangeType>,
+    /// `task_queue_max_priority`.
+    pub queue_max_priority: Option<u8>,
+    /// `task_routes`.
+    pub routes: Vec<RouteConfig>,
+    /// `task_serializer`: json or yaml.
+    pub serializer: String,
+    /// `task_compression`.
+    pub compression: Option<String>,
+    /// `task_repr_maxlevels`: how deep the arguments are shown in workers' logs.
+    pub repr_maxlevels: usize,
+    /// `timezone`: what points in time without an offset are in.
+    pub timezone: String,
+    /// Who workers are told sent the task; made of this process unless set.
+    pub origin: Option<String>,
+    /// Whether exchanges and queues are declared.
+    pub declare: Declare,
+    /// What stands before the names of the exchanges of native delayed delivery.
+    pub delayed_delivery_prefix: Option<String>,
+    /// What only matters to Redis.
+    pub redis: RedisConfig,
+}
+
+impl Default for CeleryConfig {
+    fn default() -> Self {
+        Self {
+            default_queue: "celery".to_owned(),
+            default_exchange: None,
+            default_exchange_type: ExchangeType::Direct,
+            default_routing_key: None,
+            default_queue_type: QueueType::Classic,
+            default_priority: None,
+            persistent: true,
+            queues: Vec::new(),
+            create_missing_queues: true,
+            create_missing_queue_type: QueueType::Classic,
+            create_missing_queue_exchange_type: None,
+            queue_max_priority: None,
+            routes: Vec::new(),
+            serializer: "json".to_owned(),
+            compression: None,
+            repr_maxlevels: 3,
+            timezone: "UTC".to_owned(),
+            origin: None,
+            declare: Declare::Passive,
+            delayed_delivery_prefix: None,
+            redis: RedisConfig::default(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_read_from_toml() {
+        let config: CeleryConfig = toml::from_str(
+            r#"
+            default_queue = "shop"
+            default_queue_type = "quorum"
+            default_exchange_type = "topic"
+            declare = "active"
+            [[queues]]
+            name = "emails"
+            routing_key = "mail.#"
+            arguments = { x-single-active-consumer = true, x-max-length = 10, x-overflow = "reject-publish" }
+            [[routes]]
+            task = "shop.mail.*"
+            queue = "emails"
+            priority = 3
+            [redis]
+            global_keyprefix = "shop:"
+            priority_steps = [0, 5]
+            "#,
+        )
+        .unwrap();
+        assert_eq!(config.default_queue_type, QueueType::Quorum);
+        assert_eq!(config.routes[0].queue.as_deref(), Some("emails"));
+        assert_eq!(config.redis.priority_steps, [0, 5]);
+        assert_eq!(config.redis.sep, "\u{6}\u{16}");
+        assert_eq!(config.queues[0].arguments.len(), 3);
+    }
+
+    #[test]
+    fn a_misspelt_setting_is_an_error() {
+        for text in [
+            "defualt_queue = \"x\"",
+            "[redis]\nkeyprefix = \"x\"",
+            "[[routes]]\ntask = \"a\"\nqeue = \"b\"",
+        ] {
+            assert!(toml::from_str::<CeleryConfig>(text).is_err(), "{text}");
+        }
+    }
+}

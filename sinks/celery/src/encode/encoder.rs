@@ -1,0 +1,180 @@
+//! The encoder.
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use sendoff::Result;
+
+use super::body::body;
+use super::compress::compress;
+use super::headers::headers;
+use super::moment::Moment;
+use super::{CeleryMessage, Properties};
+use crate::CeleryConfig;
+use crate::config::ExchangeType;
+use crate::error::{bad_option, invalid};
+use crate::python::Value;
+use crate::route::{Router, Wanted};
+use crate::task::{TaskCall, TaskOptions};
+
+/// Turns stored tasks into messages.
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    config: CeleryConfig,
+    router: Router,
+    zone: TimeZone,
+    origin: String,
+}
+
+impl Encoder {
+    /// An encoder with these settings.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] for settings that contradict themselves, an unknown time zone, or priority steps
+    /// that do not ascend.
+    pub fn new(config: &CeleryConfig) -> Result<Self> {
+        let zone = TimeZone::get(&config.timezone).map_err(|error| {
+            invalid(
+                format!("the timezone {:?} is not known", config.timezone),
+                error.to_string(),
+                "use a name such as UTC or Europe/Berlin",
+            )
+            .with_source(error)
+        })?;
+        let steps = &config.redis.priority_steps;
+        if steps.is_empty() || !steps.is_sorted_by(|left, right| left < right) {
+            return Err(invalid(
+                "the priority_steps cannot be used",
+                "they are empty or do not ascend",
+                "use the same as the workers, such as [0, 3, 6, 9]",
+            ));
+        }
+        let process = std::process::id();
+        Ok(Self {
+            router: Router::new(config)?,
+            zone,
+            origin: config
+                .origin
+                .clone()
+                .unwrap_or_else(|| format!("sendoff{process}@sendoff")),
+            config: config.clone(),
+        })
+    }
+
+    /// The settings.
+    pub fn config(&self) -> &CeleryConfig {
+        &self.config
+    }
+
+    /// The message of a task that is sent at `now`, which only decides how much time is left until it is due and until
+    /// it expires.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`], permanently, when the task cannot be sent as it is.
+    pub fn encode(&self, call: &TaskCall, now: Timestamp) -> Result<CeleryMessage> {
+        let options = &call.options;
+        let eta = self.eta(call)?;
+        let expires = self.moment(call, "expires")?;
+        let wanted = wanted(options)?;
+        let delay = eta.as_ref().map(|eta| eta.seconds_from(now));
+        let route = self.router.route(&call.name, &wanted, delay)?;
+        let matched = route.matched.as_ref();
+
+        let levels = self.config.repr_maxlevels;
+        let mut headers = headers(call, eta.as_ref(), expires.as_ref(), &self.origin, levels)?;
+        let serializer = options.name("serializer")?.or_else(|| matched?.serializer.clone());
+        let mut body = body(call, serializer.as_deref().unwrap_or(&self.config.serializer))?;
+        let compression = options.name("compression")?.or_else(|| matched?.compression.clone());
+        if let Some(name) = compression.or_else(|| self.config.compression.clone()) {
+            let (content_type, bytes) = compress(&name, &body.bytes)?;
+            body.bytes = bytes;
+            Value::set(&mut headers, "compression".into(), content_type.into());
+        }
+
+        let priority = options
+            .whole("priority", u8::MAX.into())?
+            .and_then(|priority| u8::try_from(priority).ok());
+        let priority = priority.or_else(|| matched?.priority).or(self.config.default_priority);
+        Ok(CeleryMessage {
+            headers,
+            properties: Properties {
+                content_type: body.content_type,
+                content_encoding: body.content_encoding,
+                correlation_id: call.id.clone(),
+                reply_to: options.text("reply_to")?.filter(|queue| !queue.is_empty()),
+                delivery_mode: self.delivery_mode(options)?,
+                priority: priority.unwrap_or(0),
+                expiration: expires.map(|expires| expires.millis_from(now)),
+                extra: extra(options)?,
+            },
+            body: body.bytes,
+            destination: route.destination,
+        })
+    }
+
+    /// When the task is due. A countdown counts more than an eta; one of zero counts for nothing.
+    fn eta(&self, call: &TaskCall) -> Result<Option<Moment>> {
+        match call.options.number("countdown")? {
+            Some(seconds) if seconds.as_f64() != Some(0.0) => {
+                Moment::after(call.created_at, seconds, "countdown").map(Some)
+            }
+            _ => match call.options.text("eta")? {
+                Some(text) => Moment::read(&text, &self.zone, "eta").map(Some),
+                None => Ok(None),
+            },
+        }
+    }
+
+    /// An option that is a number of seconds after the task was emitted, or a point in time.
+    fn moment(&self, call: &TaskCall, option: &str) -> Result<Option<Moment>> {
+        match call.options.value(option) {
+            None => Ok(None),
+            Some(Value::Text(text)) => Moment::read(text, &self.zone, option).map(Some),
+            Some(Value::Int(_) | Value::Float(_)) => match call.options.number(option)? {
+                Some(seconds) => Moment::after(call.created_at, seconds, option).map(Some),
+                None => Ok(None),
+            },
+            Some(_) => Err(bad_option(option, "a number of seconds or a point in time")),
+        }
+    }
+
+    fn delivery_mode(&self, options: &TaskOptions) -> Result<u8> {
+        match options.value("delivery_mode") {
+            None => Ok(if self.config.persistent { 2 } else { 1 }),
+            Some(Value::Int(mode)) if mode == "1" => Ok(1),
+            Some(Value::Int(mode)) if mode == "2" => Ok(2),
+            Some(Value::Text(mode)) if mode.is("transient") => Ok(1),
+            Some(Value::Text(mode)) if mode.is("persistent") => Ok(2),
+            Some(_) => Err(bad_option("delivery_mode", "1 (transient) or 2 (persistent)")),
+        }
+    }
+}
+
+fn wanted(options: &TaskOptions) -> Result<Wanted> {
+    let exchange_type = match options.name("exchange_type")?.as_deref() {
+        None => None,
+        Some("direct") => Some(ExchangeType::Direct),
+        Some("topic") => Some(ExchangeType::Topic),
+        Some("fanout") => Some(ExchangeType::Fanout),
+        Some(_) => return Err(bad_option("exchange_type", "direct, topic or fanout")),
+    };
+    Ok(Wanted {
+        queue: options.name("queue")?.filter(|name| !name.is_empty()),
+        exchange: options.name("exchange")?,
+        exchange_type,
+        routing_key: options.name("routing_key")?,
+    })
+}
+
+/// Celery leaves the options that it does not need itself in the properties; on Redis they are seen.
+fn extra(options: &TaskOptions) -> Result<Vec<(crate::python::Text, Value)>> {
+    let mut extra = Vec::new();
+    for name in ["argsrepr", "kwargsrepr"] {
+        if let Some(text) = options.text(name)? {
+            extra.push((name.into(), Value::Text(text)));
+        }
+    }
+    for (name, value) in options.map("properties")? {
+        Value::set(&mut extra, name.clone(), value.clone());
+    }
+    Ok(extra)
+}

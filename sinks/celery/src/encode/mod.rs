@@ -1,0 +1,11 @@
+//! From a stored task to a message of Celery's protocol 2, the same for every broker.
+
+mod body;
+mod compress;
+mod encoder;
+mod headers;
+mod message;
+mod moment;
+
+pub use encoder::Encoder;
+pub use message::{CeleryMessage, Properties};

@@ -1,0 +1,17 @@
+//! Values as Python has them: read from JSON, written as JSON and as YAML, and printed by `repr`.
+
+mod float;
+mod json_read;
+mod json_write;
+mod repr;
+mod text;
+mod typed;
+mod value;
+mod yaml;
+
+pub use json_read::read_json;
+pub use json_write::write_json;
+pub use repr::{saferepr, saferepr_of_args};
+pub use text::Text;
+pub use value::Value;
+pub use yaml::write_yaml;

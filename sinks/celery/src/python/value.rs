@@ -1,0 +1,62 @@
+//! A value of JSON as Python reads it.
+
+use super::Text;
+
+/// A value. Numbers are kept as they are written, so that none of their digits is lost; the entries of a map keep their
+/// order.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// `None`.
+    Null,
+    /// `True` or `False`.
+    Bool(bool),
+    /// An `int`, of any length.
+    Int(String),
+    /// A `float`, with `NaN`, `Infinity` and `-Infinity`.
+    Float(String),
+    /// A `str`.
+    Text(Text),
+    /// A `list`.
+    List(Vec<Value>),
+    /// A `dict`.
+    Map(Vec<(Text, Value)>),
+}
+
+impl Value {
+    /// The entry of a map.
+    pub fn get(&self, name: &str) -> Option<&Value> {
+        match self {
+            Self::Map(entries) => entries.iter().find(|(key, _)| key.is(name)).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    /// Sets an entry of a list of entries, in its old place if it has one.
+    pub(crate) fn set(entries: &mut Vec<(Text, Value)>, name: Text, value: Value) {
+        match entries.iter_mut().find(|(key, _)| *key == name) {
+            Some((_, old)) => *old = value,
+            None => entries.push((name, value)),
+        }
+    }
+
+    /// A number, as far as a float can say it.
+    pub fn as_f64(&self) -> Option<f64> {
+        match self {
+            Self::Int(digits) => digits.parse().ok(),
+            Self::Float(digits) => Some(super::float::parse(digits)),
+            _ => None,
+        }
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Self::Int(number.to_string())
+    }
+}

@@ -1,0 +1,170 @@
+//! What is called, with what.
+
+use jiff::Timestamp;
+use sendoff::task::CONTENT_TYPE;
+use sendoff::{Delivery, Headers, Result};
+
+use super::TaskOptions;
+use crate::error::invalid;
+use crate::python::{Text, Value, read_json};
+
+/// A task as it was stored.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskCall {
+    /// Its id.
+    pub id: Text,
+    /// Its name.
+    pub name: String,
+    /// Positional arguments.
+    pub args: Vec<Value>,
+    /// Keyword arguments, in their order.
+    pub kwargs: Vec<(Text, Value)>,
+    /// Its options.
+    pub options: TaskOptions,
+    /// When it was emitted, by the database's clock: what delays are counted from.
+    pub created_at: Timestamp,
+    /// Headers of the outbox's message. They reach the worker, too, but cannot replace one of Celery's.
+    pub headers: Headers,
+}
+
+impl TaskCall {
+    /// Reads a task out of the outbox.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when the message is no task, or its payload is not as [`sendoff::task`] says.
+    pub fn from_delivery(delivery: &Delivery) -> Result<Self> {
+        let content_type = delivery.content_type();
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        if !essence.eq_ignore_ascii_case(CONTENT_TYPE) {
+            return Err(invalid(
+                format!("the message {:?} is not a Celery task", delivery.topic),
+                format!("its content type is {content_type:?} and not {CONTENT_TYPE:?}"),
+                "emit it with Task, or route its topic to another sink",
+            ));
+        }
+        let (args, kwargs, options) = parts(read_json(&delivery.payload)?)?;
+        let options = TaskOptions::new(options)?;
+        let id = options.text("task_id")?;
+        let created_at = Timestamp::try_from(delivery.created_at).map_err(|error| {
+            invalid("the task's created_at is out of range", error.to_string(), "correct it").with_source(error)
+        })?;
+        Ok(Self {
+            id: id.unwrap_or_else(|| delivery.id.to_string().into()),
+            name: delivery.topic.clone(),
+            args,
+            kwargs,
+            options,
+            created_at,
+            headers: delivery.headers.clone(),
+        })
+    }
+}
+
+type Entries = Vec<(Text, Value)>;
+
+fn parts(payload: Value) -> Result<(Vec<Value>, Entries, Entries)> {
+    let Value::Map(entries) = payload else {
+        return Err(shape("it is not an object"));
+    };
+    let (mut args, mut kwargs, mut options) = Default::default();
+    for (name, value) in entries {
+        match (name.as_str(), value) {
+            (Some("args" | "kwargs" | "options"), Value::Null) => {}
+            (Some("args"), Value::List(items)) => args = items,
+            (Some("kwargs"), Value::Map(entries)) => kwargs = entries,
+            (Some("options"), Value::Map(entries)) => options = entries,
+            (Some("args"), _) => return Err(shape("args is not an array")),
+            (Some("kwargs"), _) => return Err(shape("kwargs is not an object")),
+            (Some("options"), _) => return Err(shape("options is not an object")),
+            _ => return Err(shape(format!("it has an entry {name:?}"))),
+        }
+    }
+    Ok((args, kwargs, options))
+}
+
+fn shape(why: impl Into<String>) -> sendoff::Error {
+    invalid(
+        "the stored task cannot be read",
+        why,
+        "store {\"args\": [...], \"kwargs\": {...}, \"options\": {...}}",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use sendoff::store::{Place, Room};
+
+    use super::*;
+
+    pub(crate) fn delivery(content_type: Option<&str>, payload: &str) -> Delivery {
+        Delivery {
+            id: sendoff::Uuid::from_u128(7),
+            topic: "demo.add".into(),
+            payload: payload.to_owned().into(),
+            content_type: content_type.map(Into::into),
+            headers: Headers::new(),
+            key: None,
+            aggregate_type: None,
+            aggregate_id: None,
+            schema_version: None,
+            idempotency_key: None,
+            priority: 0,
+            created_at: SystemTime::UNIX_EPOCH + Duration::from_micros(1_500_000),
+            expires_at: None,
+            attempts: 0,
+            max_attempts: None,
+            place: Place {
+                room: Room::Ready,
+                lane: 0,
+                seq: 1,
+                leg: None,
+            },
+        }
+    }
+
+    fn read(payload: &str) -> Result<TaskCall> {
+        TaskCall::from_delivery(&delivery(Some(CONTENT_TYPE), payload))
+    }
+
+    #[test]
+    fn every_part_may_be_left_out() {
+        for payload in [
+            "{}",
+            r#"{"args":null,"kwargs":null,"options":null}"#,
+            r#"{"options":{"queue":null}}"#,
+        ] {
+            let call = read(payload).unwrap();
+            assert!(call.args.is_empty() && call.kwargs.is_empty(), "{payload}");
+            assert_eq!(call.options.text("queue").unwrap(), None);
+            assert!(call.id.is("00000000-0000-0000-0000-000000000007"));
+            assert_eq!(call.created_at.as_microsecond(), 1_500_000);
+        }
+    }
+
+    #[test]
+    fn an_id_that_is_no_uuid_stands_in_the_options() {
+        assert!(read(r#"{"options":{"task_id":"nightly"}}"#).unwrap().id.is("nightly"));
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused_with_a_reason() {
+        let other = TaskCall::from_delivery(&delivery(None, "{}")).unwrap_err();
+        assert!(other.to_string().contains("application/json"), "{other}");
+        for (payload, why) in [
+            ("[]", "not an object"),
+            (r#"{"args":{}}"#, "args is not"),
+            (r#"{"kwargs":[]}"#, "kwargs is not"),
+            (r#"{"options":1}"#, "options is not"),
+            (r#"{"arg":[]}"#, "\"arg\""),
+            (r#"{"options":{"coutdown":5}}"#, "\"coutdown\""),
+            (r#"{"options":{"stamped_headers":["gone"]}}"#, "\"gone\""),
+            (r#"{"options":{"stamped_headers":"gone"}}"#, "stamped_headers"),
+        ] {
+            let error = read(payload).unwrap_err().to_string();
+            assert!(error.contains(why), "{payload}: {error}");
+        }
+        assert!(TaskCall::from_delivery(&delivery(Some(&format!("{CONTENT_TYPE}; charset=utf-8")), "{}")).is_ok());
+    }
+}

@@ -1,0 +1,7 @@
+//! A stored task, read.
+
+mod call;
+mod options;
+
+pub use call::TaskCall;
+pub use options::TaskOptions;
