@@ -8,15 +8,20 @@
 //! | proof that nothing was lost, invented or reordered | [`Recorder`] and [`History`] |
 //! | what every adapter crate must be able to do | [`emit_suite`] |
 //! | what every store must be able to do | [`store_suite`] |
+//! | brokers to connect to, and to kill | [`servers`] |
+//! | a wire that can be cut | [`FaultProxy`] |
 #![forbid(unsafe_code)]
 
 pub mod emit_suite;
+mod fault_proxy;
 pub mod history;
 pub mod memory;
 pub mod recording_hooks;
 mod scripted_sink;
+pub mod servers;
 pub mod store_suite;
 
+pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};
 pub use memory::{Faults, MemoryStore, Verb};
 pub use recording_hooks::RecordingHooks;

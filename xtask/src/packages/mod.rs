@@ -1,5 +1,6 @@
 //! What the tests need from Debian: one table, one row a package.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -23,9 +24,29 @@ pub(crate) const PGBOUNCER: Package = Package {
     name: "pgbouncer",
     proof: "/usr/sbin/pgbouncer",
 };
+pub(crate) const MARIADB: Package = Package {
+    name: "mariadb-server",
+    proof: "/usr/sbin/mariadbd",
+};
 pub(crate) const FAKETIME: Package = Package {
     name: "faketime",
     proof: "/usr/lib/*/faketime/libfaketime.so.1",
+};
+pub(crate) const RABBITMQ: Package = Package {
+    name: "rabbitmq-server",
+    proof: "/usr/lib/rabbitmq/bin/rabbitmq-server",
+};
+const REDIS: Package = Package {
+    name: "redis-server",
+    proof: "/usr/bin/redis-server",
+};
+const NATS: Package = Package {
+    name: "nats-server",
+    proof: "/usr/sbin/nats-server",
+};
+const MOSQUITTO: Package = Package {
+    name: "mosquitto",
+    proof: "/usr/sbin/mosquitto",
 };
 const PYTHON_VENV: Package = Package {
     name: "python3-venv",
@@ -41,7 +62,19 @@ const NPM: Package = Package {
 };
 
 /// Everything that `cargo xtask test` installs when it is missing.
-const NEEDED: &[Package] = &[POSTGRESQL, PGBOUNCER, FAKETIME, PYTHON_VENV, NODE, NPM];
+const NEEDED: &[Package] = &[
+    POSTGRESQL,
+    PGBOUNCER,
+    MARIADB,
+    FAKETIME,
+    PYTHON_VENV,
+    NODE,
+    NPM,
+    RABBITMQ,
+    REDIS,
+    NATS,
+    MOSQUITTO,
+];
 
 impl Package {
     /// The newest installed file that matches the proof.
@@ -53,6 +86,18 @@ impl Package {
             )
         })
     }
+}
+
+/// The programs that tests start by themselves, with the variables that name them: not every account has them on its path.
+pub(crate) fn programs() -> Result<Vec<(&'static str, OsString)>> {
+    [
+        ("SENDOFF_TEST_REDIS_SERVER", REDIS),
+        ("SENDOFF_TEST_NATS_SERVER", NATS),
+        ("SENDOFF_TEST_MOSQUITTO", MOSQUITTO),
+    ]
+    .into_iter()
+    .map(|(variable, package)| Ok((variable, package.file()?.into())))
+    .collect()
 }
 
 /// Installs what is missing. A backend that cannot be installed fails the run: it is never skipped.

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process_group};
 
+use super::nursery;
 use crate::{child, interrupt};
 
 /// Generous, because the machine may be compiling at the same time.
@@ -33,14 +34,14 @@ impl Instance {
     /// Starts `command` with its output in `log`.
     pub(crate) fn start(name: &'static str, command: &mut Command, stop_signal: Signal, log: PathBuf) -> Result<Self> {
         let output = File::create(&log).with_context(|| format!("could not create {}", log.display()))?;
-        let child = command
+        command
             .stdin(Stdio::null())
             .stdout(output.try_clone()?)
             .stderr(output)
             // A group of its own: Ctrl-C in the terminal reaches the tests first and the servers only through the guard.
-            .process_group(0)
-            .spawn()
-            .with_context(|| format!("could not start {name}"))?;
+            .process_group(0);
+        let command = std::mem::replace(command, Command::new("true"));
+        let child = nursery::spawn(command).with_context(|| format!("could not start {name}"))?;
         Ok(Self {
             name,
             child,

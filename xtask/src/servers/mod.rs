@@ -4,21 +4,27 @@ use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
 
 use crate::languages::Languages;
 use crate::{child, nested, packages};
+use mariadb::MariaDb;
 use pgbouncer::PgBouncer;
 use postgres::Postgres;
 pub(crate) use postgres::Tuning;
+use rabbitmq::RabbitMq;
 use scratch::Scratch;
 
 mod account;
 mod instance;
+mod mariadb;
+mod nursery;
 mod pgbouncer;
 mod port;
 mod postgres;
+mod rabbitmq;
 mod scratch;
 
 /// Run a command with private servers and the SENDOFF_TEST_* variables that name them
@@ -55,6 +61,10 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
 pub(crate) struct Servers {
     pgbouncer: PgBouncer,
     postgres: Postgres,
+    mariadb: MariaDb,
+    rabbitmq: Option<RabbitMq>,
+    /// Servers that a test starts by itself, because that takes them milliseconds.
+    programs: Vec<(&'static str, OsString)>,
     faketime: PathBuf,
     languages: Languages,
     scratch: Scratch,
@@ -67,11 +77,32 @@ impl Servers {
         let scratch = Scratch::create(keep_on_failure)?;
         let faketime = packages::FAKETIME.file()?;
         let languages = Languages::install()?;
-        let postgres = retrying(|attempt| Postgres::start(&scratch.attempt(attempt)?, tuning))?;
-        let pgbouncer = retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
+        let (rabbitmq, mariadb, databases) = thread::scope(|scope| {
+            let mariadb = scope.spawn(|| retrying(|attempt| MariaDb::start(&scratch.attempt(attempt)?, tuning)));
+            let rabbitmq = scope.spawn(|| match tuning {
+                Tuning::Tests => retrying(|attempt| RabbitMq::start(&scratch.attempt(attempt)?)).map(Some),
+                Tuning::Bench => Ok(None),
+            });
+            let databases =
+                retrying(|attempt| Postgres::start(&scratch.attempt(attempt)?, tuning)).and_then(|postgres| {
+                    let pgbouncer = retrying(|attempt| PgBouncer::start(&scratch.attempt(attempt)?, &postgres))?;
+                    Ok((postgres, pgbouncer))
+                });
+            let rabbitmq = rabbitmq
+                .join()
+                .unwrap_or_else(|_| Err(anyhow!("starting RabbitMQ panicked")));
+            let mariadb = mariadb
+                .join()
+                .unwrap_or_else(|_| Err(anyhow!("starting MariaDB panicked")));
+            (rabbitmq, mariadb, databases)
+        });
+        let (postgres, pgbouncer) = databases?;
         Ok(Self {
             pgbouncer,
             postgres,
+            mariadb: mariadb?,
+            rabbitmq: rabbitmq?,
+            programs: packages::programs()?,
             faketime,
             languages,
             scratch,
@@ -83,11 +114,14 @@ impl Servers {
         let mut variables = vec![
             ("SENDOFF_TEST_POSTGRES_URL", self.postgres.url().into()),
             ("SENDOFF_TEST_PGBOUNCER_URL", self.pgbouncer.url().into()),
+            ("SENDOFF_TEST_MYSQL_URL", self.mariadb.url().into()),
             ("SENDOFF_TEST_PG_BIN", self.postgres.bin.clone().into()),
             ("SENDOFF_TEST_FAKETIME_LIB", self.faketime.clone().into()),
             ("SENDOFF_TEST_SCRATCH", self.scratch.for_tests().into()),
         ];
         variables.extend(self.languages.variables());
+        variables.extend(self.rabbitmq.iter().flat_map(RabbitMq::variables));
+        variables.extend(self.programs.clone());
         variables
     }
 

@@ -1,0 +1,75 @@
+//! Certificates for servers that live as long as a test.
+
+use std::path::Path;
+
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+
+/// An authority that only this test trusts.
+pub struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+/// A certificate with its key and its authority, as PEM.
+#[derive(Clone)]
+pub struct Certificate {
+    /// Who vouches for it.
+    pub ca_pem: String,
+    /// The certificate.
+    pub cert_pem: String,
+    /// Its key.
+    pub key_pem: String,
+}
+
+impl std::fmt::Debug for Certificate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Certificate").finish_non_exhaustive()
+    }
+}
+
+impl Default for Authority {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Authority {
+    /// A new one.
+    pub fn new() -> Self {
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let key = KeyPair::generate().expect("a key is generated");
+        let issuer = CertifiedIssuer::self_signed(params, key).expect("an authority signs itself");
+        Self { issuer }
+    }
+
+    /// What a client has to trust.
+    pub fn pem(&self) -> String {
+        self.issuer.pem()
+    }
+
+    /// A certificate for these host names or addresses.
+    pub fn certificate(&self, hosts: &[&str]) -> Certificate {
+        let hosts: Vec<String> = hosts.iter().map(|host| (*host).to_owned()).collect();
+        let params = CertificateParams::new(hosts).expect("host names");
+        let key = KeyPair::generate().expect("a key is generated");
+        let certificate = params.signed_by(&key, &self.issuer).expect("the authority signs");
+        Certificate {
+            ca_pem: self.pem(),
+            cert_pem: certificate.pem(),
+            key_pem: key.serialize_pem(),
+        }
+    }
+}
+
+impl Certificate {
+    /// Writes `ca.pem`, `server.pem` and `server.key`, where the servers' configurations look for them.
+    pub(super) fn write_to(&self, folder: &Path) {
+        for (name, text) in [
+            ("ca.pem", &self.ca_pem),
+            ("server.pem", &self.cert_pem),
+            ("server.key", &self.key_pem),
+        ] {
+            std::fs::write(folder.join(name), text).expect("the test's folder takes a certificate");
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! What a test may change about a server.
+
+use super::Certificate;
+
+/// How a private server is set up beyond its defaults.
+#[derive(Debug, Clone, Default)]
+pub struct Options {
+    /// Lines for the end of the server's own configuration file.
+    pub lines: Vec<String>,
+    /// Offer TLS with this certificate, too.
+    pub tls: Option<Certificate>,
+}
+
+impl Options {
+    /// With these lines in the configuration file.
+    pub fn lines(lines: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            lines: lines.into_iter().map(Into::into).collect(),
+            tls: None,
+        }
+    }
+
+    /// With TLS.
+    pub fn tls(certificate: Certificate) -> Self {
+        Self {
+            lines: Vec::new(),
+            tls: Some(certificate),
+        }
+    }
+}
