@@ -224,16 +224,17 @@ CREATE PROCEDURE outbox_dedup_take(
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_window BIGINT;
-    DECLARE v_lock VARCHAR(64) DEFAULT CONCAT('outbox_', MD5(CONCAT(DATABASE(), p_topic, 0x00, p_idempotency_key)));
+    DECLARE v_lock VARCHAR(64) DEFAULT CONCAT('sendoff ', MD5(CONCAT(DATABASE(), p_topic, 0x00, p_idempotency_key)));
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         DO RELEASE_LOCK(v_lock);
         RESIGNAL;
     END;
-    -- By SELECT INTO: as a subquery of SET or DEFAULT it would lock what it reads.
-    SELECT max(id) INTO p_holder FROM outbox_dedup
-    WHERE topic = p_topic AND idempotency_key = p_idempotency_key AND until > UTC_TIMESTAMP(6) AND stored;
-    SET p_stored = true;
+    -- By SELECT INTO: as a subquery of SET or DEFAULT it would lock what it reads. What this transaction has taken itself
+    -- is seen here, too: asking for the lock below would wait for those who wait for this transaction.
+    SELECT max(id), max(stored) INTO p_holder, p_stored FROM outbox_dedup
+    WHERE topic = p_topic AND idempotency_key = p_idempotency_key AND until > UTC_TIMESTAMP(6)
+        AND (stored OR id = p_id);
     IF p_holder IS NULL THEN
         SELECT coalesce(max(CAST(value AS SIGNED)), 604800) INTO v_window
         FROM outbox_setting WHERE name = 'dedup_window_seconds';
@@ -283,7 +284,9 @@ BEGIN
         END IF;
         IF NOT v_stored THEN
             UPDATE outbox_dedup SET stored = true
-            WHERE topic = CAST(NEW.topic AS BINARY) AND idempotency_key = CAST(NEW.idempotency_key AS BINARY);
+            WHERE topic = CAST(NEW.topic AS BINARY) AND idempotency_key = CAST(NEW.idempotency_key AS BINARY)
+                AND NOT stored;
+            SET v_stored = ROW_COUNT() = 0;
         END IF;
     END IF;
     SET NEW.lane = CASE

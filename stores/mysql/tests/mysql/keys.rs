@@ -1,0 +1,95 @@
+//! Text: keys that look alike, and every character there is.
+
+use std::time::Duration;
+
+use sendoff::Message;
+use sendoff::store::{RelayStore, RetryState, Verdict};
+
+use crate::scratch::{Scratch, message};
+
+fn retry() -> Verdict {
+    Verdict::Retry {
+        state: RetryState::Retry,
+        delay: Duration::from_secs(3600),
+        charged: true,
+        error: "no 🔑".to_owned(),
+    }
+}
+
+/// Every collation that MySQL and MariaDB share takes some of these for equal.
+#[tokio::test]
+async fn keys_that_differ_by_case_accent_or_trailing_space_are_different_keys() {
+    let scratch = Scratch::new().await;
+    let alike = ["key", "KEY", "key ", "kéy", "ke\u{301}y", "key\u{a0}", "🔑", "🗝"];
+    for key in alike {
+        scratch
+            .emit(&[message("head").key(key), message("follower").key(key)])
+            .await;
+    }
+    let mut relay = scratch.relay().await;
+    let read = relay.read(2 * alike.len()).await;
+    let of = |topic: &str, key: &str| {
+        let fits = |d: &&sendoff::Delivery| d.topic == topic && d.key.as_deref() == Some(key);
+        read.iter().find(fits).unwrap()
+    };
+    // The head of one key fails and its follower is held. Every other key is free.
+    relay.settle(of("head", "key"), &[("sink", retry())]).await;
+    relay.settle(of("follower", "key"), &[("sink", Verdict::Hold)]).await;
+    let lanes: Vec<_> = relay.grants.iter().map(|grant| grant.lane).collect();
+    let blocked = relay.store.blocked_keys(&lanes).await.unwrap();
+    assert_eq!(blocked.iter().map(|key| &*key.key).collect::<Vec<_>>(), ["key"]);
+    for key in &alike[1..] {
+        relay.settle(of("head", key), &[("sink", retry())]).await;
+        relay.settle(of("follower", key), &[("sink", Verdict::Hold)]).await;
+    }
+    assert_eq!(relay.store.blocked_keys(&lanes).await.unwrap().len(), alike.len());
+    let held = "SELECT count(*) FROM outbox_waiting WHERE state = 'held' AND due_at IS NULL";
+    assert_eq!(scratch.value(held).await, alike.len().to_string());
+}
+
+#[tokio::test]
+async fn idempotency_keys_that_look_alike_are_different_keys() {
+    let scratch = Scratch::new().await;
+    for key in ["key", "KEY", "key ", "kéy"] {
+        scratch
+            .emit(&[message("t").idempotency_key(key), message("t ").idempotency_key(key)])
+            .await;
+    }
+    assert_eq!(scratch.store.backlog().await.unwrap().ready, 8);
+}
+
+#[tokio::test]
+async fn payloads_of_any_bytes_and_texts_of_any_characters_come_back() {
+    let scratch = Scratch::new().await;
+    let payload: Vec<u8> = (0..=255).cycle().take(70_000).collect();
+    let odd = "'\"\\ % _ ; -- 🔑\u{10ffff}\n\t ";
+    let make = || {
+        Message::bytes(odd, odd, payload.clone())
+            .key(odd)
+            .header(odd, odd)
+            .header("empty", "")
+    };
+    scratch.emit(&[make()]).await;
+    scratch
+        .emit(&[make(), make(), Message::bytes("empty", "x/y", Vec::new())])
+        .await;
+    scratch.emit(&[make().idempotency_key(odd)]).await;
+    let mut relay = scratch.relay().await;
+    let read = relay.read(5).await;
+    for delivery in read.iter().filter(|delivery| delivery.topic != "empty") {
+        assert_eq!((delivery.topic.as_str(), delivery.key.as_deref()), (odd, Some(odd)));
+        assert_eq!(delivery.content_type(), odd);
+        assert_eq!(delivery.headers.get(odd), Some(odd));
+        assert_eq!(delivery.payload, payload);
+    }
+    for delivery in &read {
+        relay.settle(delivery, &[(odd, retry())]).await;
+    }
+    let error = "SELECT DISTINCT last_error FROM outbox_waiting";
+    assert_eq!(scratch.value(error).await, "no 🔑");
+    scratch.run("UPDATE outbox_waiting SET due_at = UTC_TIMESTAMP(6)").await;
+    for delivery in relay.read(5).await {
+        assert_eq!(delivery.place.leg.as_deref(), Some(odd));
+        assert!(delivery.topic == "empty" || delivery.payload == payload);
+    }
+}

@@ -1,0 +1,16 @@
+//! What is MySQL's own; what every store must do is in the conformance suite.
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "in a test that is how it fails"
+)]
+
+mod connection;
+mod keys;
+mod migrate;
+mod reader;
+mod scratch;
+mod side_lanes;
+mod storm;
+mod zones;

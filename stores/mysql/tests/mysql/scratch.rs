@@ -1,0 +1,160 @@
+//! A database of its own for every test, on the server that the environment names.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+use sendoff::emit::Names;
+use sendoff::store::{
+    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
+    Row, SettleReport, Settlement, Verdict,
+};
+use sendoff::{Message, Uuid};
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+
+pub(crate) const LEASE: Duration = Duration::from_secs(60);
+
+pub(crate) fn url() -> String {
+    let variable = "SENDOFF_TEST_MYSQL_URL";
+    std::env::var(variable).unwrap_or_else(|_| panic!("{variable} is not set: run the tests with `cargo xtask test`"))
+}
+
+pub(crate) struct Scratch {
+    pub(crate) store: MysqlStore,
+    pub(crate) names: Names,
+}
+
+impl Scratch {
+    /// Empty, migrated tables.
+    pub(crate) async fn new() -> Self {
+        let scratch = Self::bare().await;
+        scratch.store.migrate().await.unwrap();
+        scratch
+    }
+
+    /// An empty database.
+    pub(crate) async fn bare() -> Self {
+        let name = format!("t_{}", &Uuid::new_v4().simple().to_string()[..12]);
+        connect()
+            .await
+            .query_drop(format!("CREATE DATABASE {name}"))
+            .await
+            .unwrap();
+        let names = Names::new(Some(&name), Names::PREFIX).unwrap();
+        Self {
+            store: MysqlStore::new(MysqlConfig::new(url()).names(names.clone())).unwrap(),
+            names,
+        }
+    }
+
+    /// Runs SQL that is written with `outbox_`, on a connection of its own.
+    pub(crate) async fn run(&self, sql: &str) {
+        connect().await.query_drop(self.names.render(sql)).await.unwrap();
+    }
+
+    /// The first column of the first row.
+    pub(crate) async fn value(&self, sql: &str) -> String {
+        let found: Option<Option<String>> = connect().await.query_first(self.names.render(sql)).await.unwrap();
+        found.flatten().unwrap_or_else(|| "none".to_owned())
+    }
+
+    pub(crate) async fn emit(&self, messages: &[Message]) {
+        let mut tx = self.store.begin().await.unwrap();
+        tx.emit(messages).await.unwrap();
+        tx.commit().await.unwrap();
+    }
+
+    /// A relay that holds all lanes.
+    pub(crate) async fn relay(&self) -> Relay {
+        Relay::new(self.store.clone()).await
+    }
+}
+
+pub(crate) async fn connect() -> Conn {
+    let opts = OptsBuilder::from_opts(Opts::from_url(&url()).unwrap()).prefer_socket(false);
+    Conn::new(opts).await.unwrap()
+}
+
+/// What a relay does, by hand.
+pub(crate) struct Relay {
+    pub(crate) store: MysqlStore,
+    pub(crate) owner: OwnerId,
+    pub(crate) grants: Vec<LaneGrant>,
+    reader: Box<dyn Reader>,
+    settled: Vec<Place>,
+}
+
+impl Relay {
+    async fn new(store: MysqlStore) -> Self {
+        let owner = OwnerId::random();
+        store.enlist(owner, "test", LEASE).await.unwrap();
+        let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
+        let mut reader = store.reader();
+        reader.gained(&grants);
+        Self {
+            store,
+            owner,
+            grants,
+            reader,
+            settled: Vec::new(),
+        }
+    }
+
+    pub(crate) async fn page(&mut self, limit: usize) -> Page {
+        let request = ReadRequest {
+            limit,
+            settled: std::mem::take(&mut self.settled),
+            due: true,
+            ready: true,
+            ..ReadRequest::default()
+        };
+        self.reader.read(request).await.unwrap()
+    }
+
+    /// Reads until so many messages have come.
+    pub(crate) async fn read(&mut self, count: usize) -> Vec<Delivery> {
+        let mut read = Vec::new();
+        for _ in 0..1000 {
+            for row in self.page(1000).await.rows {
+                match row {
+                    Row::Message(delivery) => read.push(delivery),
+                    other => panic!("not a message to deliver: {other:?}"),
+                }
+            }
+            if read.len() >= count {
+                assert_eq!(read.len(), count);
+                return read;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        panic!("{} of {count} messages came", read.len());
+    }
+
+    pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
+        let lane = delivery.place.lane;
+        let settlement = Settlement {
+            place: delivery.place.clone(),
+            epoch: self.grants.iter().find(|grant| grant.lane == lane).unwrap().epoch,
+            legs: legs
+                .iter()
+                .map(|(leg, verdict)| LegSettlement {
+                    leg: Arc::from(*leg),
+                    verdict: verdict.clone(),
+                })
+                .collect(),
+            key: delivery.key.as_deref().map(Arc::from),
+        };
+        let report = self.store.settle(self.owner, &[settlement]).await.unwrap();
+        self.settled.push(delivery.place.clone());
+        report
+    }
+}
+
+pub(crate) fn message(topic: &str) -> Message {
+    Message::bytes(topic, "text/plain", topic.as_bytes().to_vec())
+}
+
+pub(crate) fn topics(deliveries: &[Delivery]) -> Vec<&str> {
+    deliveries.iter().map(|delivery| delivery.topic.as_str()).collect()
+}
