@@ -50,9 +50,7 @@ pub mod option {
     ///
     /// # Errors
     /// What the format says when it is none.
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         super::deserialize(deserializer).map(Some)
     }
 
@@ -60,10 +58,7 @@ pub mod option {
     ///
     /// # Errors
     /// What the format says.
-    pub fn serialize<S: Serializer>(
-        duration: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => super::serialize(duration, serializer),
             None => serializer.serialize_none(),
@@ -79,9 +74,7 @@ pub mod or_off {
     ///
     /// # Errors
     /// What the format says when it is none.
-    pub fn deserialize<'de, D: Deserializer<'de>>(
-        deserializer: D,
-    ) -> Result<Option<Duration>, D::Error> {
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         deserializer.deserialize_str(DurationOrOff)
     }
 
@@ -89,10 +82,7 @@ pub mod or_off {
     ///
     /// # Errors
     /// What the format says.
-    pub fn serialize<S: Serializer>(
-        duration: &Option<Duration>,
-        serializer: S,
-    ) -> Result<S::Ok, S::Error> {
+    pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => super::serialize(duration, serializer),
             None => serializer.serialize_str("off"),

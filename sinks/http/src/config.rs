@@ -1,0 +1,193 @@
+//! The settings of the sink.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use ipnet::IpNet;
+use reqwest::header::HeaderName;
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_wire::{Format, Secret, TlsConfig, duration};
+use serde::{Deserialize, Serialize};
+
+use crate::Endpoint;
+use crate::encode::is_ours;
+
+/// Which endpoint, what it gets, and how long it may take.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HttpConfig {
+    /// The endpoint. With fields of the message in braces every message can have its own.
+    pub url: Endpoint,
+    /// `post` unless set, or `put`.
+    #[serde(default)]
+    pub method: Method,
+    /// How the body is written; `raw` unless set.
+    #[serde(default)]
+    pub format: Format,
+    /// The attribute `source` of CloudEvents: who sends them; `sendoff` unless set.
+    #[serde(default = "source")]
+    pub source: String,
+    /// Headers that every request has, such as `authorization`. They win over headers of the message.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Secret>,
+    /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several every request has a signature by each,
+    /// so that a secret can be changed without a gap. None: requests are not signed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub secrets: Vec<Secret>,
+    /// How long connecting may take, name look-up and TLS included; 4 s unless set.
+    #[serde(default = "connect_timeout", with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long one request may take, connecting included; 15 s unless set.
+    #[serde(default = "request_timeout", with = "duration")]
+    pub request_timeout: Duration,
+    /// How many requests may be under way to one host; 16 unless set.
+    #[serde(default = "requests_per_host")]
+    pub requests_per_host: usize,
+    /// How many requests may be under way to all hosts together; 64 unless set.
+    #[serde(default = "requests")]
+    pub requests: usize,
+    /// Networks that may be called although they are private, such as `10.0.0.0/8`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_private: Vec<IpNet>,
+    /// Whom to trust, and who we are, for `https`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+}
+
+/// How a message is handed over.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Method {
+    /// `POST`.
+    #[default]
+    Post,
+    /// `PUT`.
+    Put,
+}
+
+impl HttpConfig {
+    /// The defaults for an endpoint.
+    pub fn new(url: Endpoint) -> Self {
+        Self {
+            url,
+            method: Method::default(),
+            format: Format::default(),
+            source: source(),
+            headers: BTreeMap::new(),
+            secrets: Vec::new(),
+            connect_timeout: connect_timeout(),
+            request_timeout: request_timeout(),
+            requests_per_host: requests_per_host(),
+            requests: requests(),
+            allow_private: Vec::new(),
+            tls: None,
+        }
+    }
+
+    /// Checks the values that can be checked without reading a secret.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], with what is allowed.
+    pub fn validate(&self) -> Result<()> {
+        let invalid = |what: String, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+        self.url.validate()?;
+        let is_zero = [
+            ("connect_timeout", self.connect_timeout.is_zero()),
+            ("request_timeout", self.request_timeout.is_zero()),
+            ("requests_per_host", self.requests_per_host == 0),
+            ("requests", self.requests == 0),
+        ];
+        if let Some((name, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
+            return invalid(format!("{name} of the HTTP sink is 0"), "use more, or leave it out");
+        }
+        if self.source.is_empty() {
+            return invalid(
+                "source of the HTTP sink is empty".to_owned(),
+                "use a name like /shop/orders",
+            );
+        }
+        for name in self.headers.keys() {
+            match HeaderName::try_from(name) {
+                Err(_) => {
+                    let what = format!("a header cannot be called {name:?}");
+                    return invalid(what, "use letters, digits and -, such as x-api-key");
+                }
+                Ok(name) if is_ours(&name) => {
+                    let what = format!("the header {name} is set by the HTTP sink itself");
+                    return invalid(what, "take it out");
+                }
+                Ok(_) => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+fn source() -> String {
+    "sendoff".to_owned()
+}
+
+fn connect_timeout() -> Duration {
+    Duration::from_secs(4)
+}
+
+fn request_timeout() -> Duration {
+    Duration::from_secs(15)
+}
+
+fn requests_per_host() -> usize {
+    16
+}
+
+fn requests() -> usize {
+    64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<HttpConfig, String> {
+        let config: HttpConfig = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.validate().map(|()| config).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_url_is_enough() {
+        let config = read("url = 'https://example.com/hook'").unwrap();
+        assert_eq!(
+            config,
+            HttpConfig::new(Endpoint::parse("https://example.com/hook").unwrap())
+        );
+    }
+
+    #[test]
+    fn values_that_cannot_work_are_refused() {
+        for (rest, word) in [
+            ("requests = 0", "requests"),
+            ("request_timeout = '0s'", "request_timeout"),
+            ("source = ''", "source"),
+            ("headers = { 'a b' = 'x' }", "a b"),
+            ("headers = { Host = 'x' }", "host"),
+            ("headers = { webhook-id = 'x' }", "webhook-id"),
+            ("allow_private = ['10.0.0.0/40']", "allow_private"),
+            ("method = 'get'", "method"),
+            ("tiemout = 1", "tiemout"),
+        ] {
+            let error = read(&format!("url = 'https://example.com/'\n{rest}")).unwrap_err();
+            assert!(error.contains(word), "{word} in {error}");
+        }
+    }
+
+    #[test]
+    fn what_it_prints_holds_no_secret() {
+        let text = "url = 'https://me:hunter2@example.com/hook?token=hunter2'\nsecrets = ['hunter2']\n\
+                    headers = { authorization = 'Bearer hunter2' }";
+        let config: HttpConfig = toml::from_str(text).unwrap();
+        let shown = format!("{config:?}{}", toml::to_string(&config).unwrap());
+        assert!(
+            !shown.contains("hunter2") && shown.contains("example.com/hook"),
+            "{shown}"
+        );
+    }
+}

@@ -1,0 +1,200 @@
+//! Where a message goes.
+
+use std::cell::Cell;
+use std::fmt;
+
+use sendoff::{Delivery, Error, ErrorKind, Result};
+use sendoff_wire::{Address, Secret, Template};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use url::Url;
+
+use crate::encode::push_encoded;
+
+/// The URL of an endpoint: a text with fields of the message in braces ([`Template`]), or where that text is kept
+/// (`{ env = "NAME" }`, `{ file = "path" }`), for endpoints whose URL is a secret.
+///
+/// What a field holds is percent-encoded, so that it stays within its place: it cannot add a path segment or a
+/// parameter. A URL that is nothing but one field, such as `{header:endpoint}`, is taken as it is.
+///
+/// Printed or serialised, it is without its password and parameters.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Endpoint(Kept);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Kept {
+    Here(Template),
+    Elsewhere(Secret),
+}
+
+impl Endpoint {
+    /// Reads a URL.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], without the text, which may hold a password.
+    pub fn parse(text: &str) -> Result<Self> {
+        let endpoint = Self(Kept::Here(template(text)?));
+        endpoint.validate()?;
+        Ok(endpoint)
+    }
+
+    /// Checks what can be checked without reading a secret.
+    pub(crate) fn validate(&self) -> Result<()> {
+        match &self.0 {
+            Kept::Here(template) => Target::new(template.clone()).map(|_| ()),
+            Kept::Elsewhere(_) => Ok(()),
+        }
+    }
+
+    /// Reads it from where it is kept.
+    pub(crate) fn open(&self) -> Result<Target> {
+        match &self.0 {
+            Kept::Here(template) => Target::new(template.clone()),
+            Kept::Elsewhere(secret) => Target::new(template(secret.reveal()?.trim())?),
+        }
+    }
+}
+
+/// The endpoint, ready for messages.
+pub(crate) struct Target {
+    template: Template,
+    /// The URL, if it is the same for all messages.
+    pub(crate) fixed: Option<Url>,
+    /// Whether the whole URL is one field of the message.
+    is_field: bool,
+}
+
+impl Target {
+    fn new(template: Template) -> Result<Self> {
+        let text = template.to_string();
+        let is_field = text.starts_with('{') && text.find('}') == Some(text.len() - 1);
+        let fixed = match template.as_fixed() {
+            Some(text) => Some(http(Url::parse(text).map_err(|error| error.to_string())).map_err(unusable)?),
+            None => None,
+        };
+        if fixed.is_none() && !is_field && !text.starts_with("http://") && !text.starts_with("https://") {
+            return Err(unusable("it starts with neither http:// nor https://".to_owned()));
+        }
+        Ok(Self {
+            template,
+            fixed,
+            is_field,
+        })
+    }
+
+    /// The URL for a message. The error tells why it has none.
+    pub(crate) fn url(&self, delivery: &Delivery) -> Result<Url, String> {
+        if let Some(url) = &self.fixed {
+            return Ok(url.clone());
+        }
+        let dots = Cell::new(false);
+        let filled = self.template.fill_escaped(delivery, |value, out| {
+            if self.is_field {
+                out.push_str(value);
+            } else {
+                // A parser of URLs takes such a segment as "this folder" or "the folder above", encoded or not.
+                dots.set(dots.get() || (!value.is_empty() && value.bytes().all(|byte| byte == b'.')));
+                escape(value, out);
+            }
+        });
+        let text = filled.map_err(|unfilled| unfilled.to_string())?;
+        if dots.get() {
+            return Err("a field of its URL is made of dots only, which would lead to another path".to_owned());
+        }
+        http(Url::parse(&text).map_err(|error| error.to_string()))
+            .map_err(|why| format!("its URL cannot be used: {why}"))
+    }
+}
+
+/// Scheme, host and port: what may be told about a URL. Paths and parameters hold secrets now and then.
+pub(crate) fn origin(url: &Url) -> String {
+    url.origin().ascii_serialization()
+}
+
+fn http(url: Result<Url, String>) -> Result<Url, String> {
+    let mut url = url?;
+    match url.scheme() {
+        "http" | "https" => {}
+        // The scheme is not repeated: in a text that is no URL it may be part of a secret.
+        _ => return Err("it starts with neither http:// nor https://".to_owned()),
+    }
+    url.set_fragment(None);
+    Ok(url)
+}
+
+/// The error of the template itself would quote it.
+fn template(text: &str) -> Result<Template> {
+    text.parse()
+        .map_err(|_| unusable("a field in braces is not closed, or is none that messages have".to_owned()))
+}
+
+fn unusable(why: String) -> Error {
+    Error::new(ErrorKind::Invalid, "the URL of the HTTP sink cannot be used")
+        .because(why)
+        .next_step("write it like https://host/path; fields of the message stand in braces, such as {topic}")
+}
+
+/// Everything but what RFC 3986 calls unreserved is percent-encoded.
+fn escape(value: &str, out: &mut String) {
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
+            _ => push_encoded(byte, out),
+        }
+    }
+}
+
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kept::Here(template) => match (template.as_fixed(), template.to_string()) {
+                (Some(url), _) => match Address::parse(url) {
+                    Ok(address) => write!(f, "{address}"),
+                    Err(_) => f.write_str("***"),
+                },
+                (None, text) => f.write_str(&without_secrets(&text)),
+            },
+            Kept::Elsewhere(secret) => write!(f, "{secret:?}"),
+        }
+    }
+}
+
+/// A template cannot be parsed as a URL, so rather too much is taken out than too little.
+fn without_secrets(text: &str) -> String {
+    let mut shown = text.to_owned();
+    if let Some((scheme, rest)) = text.split_once("://") {
+        let end = rest.find(['/', '?']).unwrap_or(rest.len());
+        if let Some(at) = rest[..end].rfind('@') {
+            shown = format!("{scheme}://***{}", &rest[at..]);
+        }
+    }
+    if let Some(at) = shown.find('?') {
+        shown.truncate(at);
+        shown.push_str("?***");
+    }
+    shown
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self}")
+    }
+}
+
+impl Serialize for Endpoint {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Endpoint {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Secret::deserialize(deserializer)? {
+            Secret::Value(text) => Self::parse(&text).map_err(serde::de::Error::custom),
+            secret => Ok(Self(Kept::Elsewhere(secret))),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "endpoint_tests.rs"]
+mod tests;

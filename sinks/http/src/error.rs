@@ -1,0 +1,94 @@
+//! What it means when there is no answer.
+
+use std::error::Error as StdError;
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Outcome};
+
+use crate::answer::Scope;
+use crate::guard::Refused;
+
+/// The outcome of a request without an answer. `limit` is how long it was waited for.
+pub(crate) fn outcome(error: &reqwest::Error, origin: &str, scope: Scope, limit: Duration) -> Outcome {
+    if let Some(refused) = refused(error) {
+        return refusal(refused, scope);
+    }
+    if error.is_builder() {
+        return Outcome::Permanent(format!("the request to {origin} cannot be made: {}", root(error)).into());
+    }
+    if error.is_connect() {
+        return unreachable(&why(error), origin, scope);
+    }
+    // From here on the request may have arrived.
+    if error.is_timeout() {
+        let said =
+            format!("{origin} gave no answer within {limit:?} (it may have taken the message; it is sent again)");
+        return Outcome::Unknown(said.into());
+    }
+    let why = root(error);
+    Outcome::Unknown(
+        format!("the connection to {origin} ended before the answer: {why} (it may have taken the message; it is sent again)")
+            .into(),
+    )
+}
+
+/// The host could not be connected to: nothing was sent.
+pub(crate) fn unreachable(why: &str, origin: &str, scope: Scope) -> Outcome {
+    let said = format!("cannot connect to {origin}: {why}");
+    match scope {
+        Scope::Sink => Outcome::SinkDown(format!("{said} (check that it runs, and the url; messages wait)").into()),
+        Scope::Message => Outcome::Temporary(format!("{said} (it is tried again)").into()),
+    }
+}
+
+/// The address is not one to call.
+pub(crate) fn refusal(refused: &Refused, scope: Scope) -> Outcome {
+    match scope {
+        Scope::Sink => Outcome::SinkDown(refused.to_string().into()),
+        Scope::Message => Outcome::Permanent(refused.to_string().into()),
+    }
+}
+
+/// For [`sendoff::Sink::check`].
+pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
+    let refused = refused(&error);
+    let kind = if refused.is_some() {
+        ErrorKind::Denied
+    } else {
+        ErrorKind::Unreachable
+    };
+    let next = match refused {
+        Some(_) => "if it is meant to be called, add its network to allow_private of the sink",
+        None => "check that it runs, and the url",
+    };
+    let why = root(&error);
+    let why = why.split(" (if it is meant").next().unwrap_or_default().to_owned();
+    Error::new(kind, what).because(why).next_step(next).with_source(error)
+}
+
+fn why(error: &reqwest::Error) -> String {
+    match root(error) {
+        // All that the client says about its own limit.
+        _ if error.is_timeout() => "it does not answer in time".to_owned(),
+        why => why,
+    }
+}
+
+/// The words of the first cause. The outer ones hold the URL, and that may hold a secret.
+fn root(error: &(dyn StdError + 'static)) -> String {
+    chain(error).last().map_or_else(String::new, ToString::to_string)
+}
+
+fn refused<'a>(error: &'a (dyn StdError + 'static)) -> Option<&'a Refused> {
+    chain(error).find_map(|error| {
+        let within = error
+            .downcast_ref::<std::io::Error>()
+            .and_then(std::io::Error::get_ref)
+            .and_then(|inner| inner.downcast_ref());
+        error.downcast_ref().or(within)
+    })
+}
+
+fn chain<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |error| StdError::source(*error))
+}

@@ -1,0 +1,55 @@
+//! Reaching an endpoint without sending anything.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::ClientConfig;
+use rustls::pki_types::ServerName;
+use sendoff::{Error, ErrorKind, Result};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+use tokio_rustls::TlsConnector;
+use url::{Host, Url};
+
+use crate::endpoint::origin;
+use crate::error::unchecked;
+use crate::guard::Guard;
+
+/// Looks the host up, connects, and for `https` checks its certificate.
+///
+/// # Errors
+/// [`ErrorKind::Unreachable`], or [`ErrorKind::Denied`] for an address that may not be called.
+pub(crate) async fn reach(url: &Url, guard: &Guard, tls: Arc<ClientConfig>, limit: Duration) -> Result<()> {
+    let what = format!("cannot connect to {}", origin(url));
+    match timeout(limit, connect(url, guard, tls)).await {
+        Ok(connected) => connected.map_err(|error| unchecked(&what, error)),
+        Err(_) => Err(Error::new(ErrorKind::Unreachable, what)
+            .because(format!("it did not answer within {limit:?}"))
+            .next_step("check that it runs, and the url")),
+    }
+}
+
+async fn connect(url: &Url, guard: &Guard, tls: Arc<ClientConfig>) -> std::io::Result<()> {
+    guard.check_literal(url).map_err(std::io::Error::other)?;
+    let port = url.port_or_known_default().unwrap_or(443);
+    let (addresses, name) = match url.host() {
+        Some(Host::Domain(name)) => {
+            let server = ServerName::try_from(name.to_owned()).map_err(std::io::Error::other)?;
+            (guard.look_up(name, port).await?, server)
+        }
+        Some(Host::Ipv4(address)) => (
+            vec![(address, port).into()],
+            ServerName::from(std::net::IpAddr::V4(address)),
+        ),
+        Some(Host::Ipv6(address)) => (
+            vec![(address, port).into()],
+            ServerName::from(std::net::IpAddr::V6(address)),
+        ),
+        None => return Err(std::io::ErrorKind::InvalidInput.into()),
+    };
+    let stream = TcpStream::connect(&addresses[..]).await?;
+    if url.scheme() == "https" {
+        TlsConnector::from(tls).connect(name, stream).await?;
+    }
+    Ok(())
+}

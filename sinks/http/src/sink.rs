@@ -1,0 +1,257 @@
+//! Publishing: a request a message, as many at once as the gates let through.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use futures::future::join_all;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::{Client, Response};
+use rustls::ClientConfig;
+use sendoff::sink::Limits;
+use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use tokio::time::timeout;
+use url::Url;
+
+use crate::answer::{self, Scope};
+use crate::encode::encode;
+use crate::endpoint::{Target, origin};
+use crate::error;
+use crate::gates::{Gates, Stopped};
+use crate::gone::Gone;
+use crate::guard::Guard;
+use crate::reach::reach;
+use crate::retry_after::retry_after;
+use crate::sign::Signer;
+use crate::{HttpConfig, Method};
+
+/// As much of an answer's body is read, for as long, so that its connection can be used again. Nobody looks at it.
+const MOST_OF_ANSWER: usize = 64 * 1024;
+const LONGEST_ANSWER: Duration = Duration::from_secs(1);
+
+/// The sink.
+pub struct HttpSink {
+    config: HttpConfig,
+    target: Target,
+    scope: Scope,
+    headers: HeaderMap,
+    signer: Signer,
+    guard: Guard,
+    gates: Gates,
+    gone: Gone,
+    tls: Arc<ClientConfig>,
+    /// Its connections end with it; `None` once closed.
+    client: RwLock<Option<Client>>,
+}
+
+impl HttpSink {
+    /// Sets it up: reads the secrets and the certificates. The first request connects.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
+    pub fn new(config: HttpConfig) -> Result<Self> {
+        config.validate()?;
+        let target = config.url.open()?;
+        let guard = Guard::new(&config.allow_private);
+        let mut tls = config.tls.clone().unwrap_or_default().client()?;
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        let client = client(&config, &guard, tls.clone())?;
+        Ok(Self {
+            scope: match target.fixed {
+                Some(_) => Scope::Sink,
+                None => Scope::Message,
+            },
+            headers: headers(&config)?,
+            signer: Signer::new(&config.secrets)?,
+            gates: Gates::new(config.requests_per_host, config.requests),
+            gone: Gone::default(),
+            tls: Arc::new(tls),
+            client: RwLock::new(Some(client)),
+            target,
+            guard,
+            config,
+        })
+    }
+
+    async fn send(&self, client: &Client, delivery: &Delivery) -> Outcome {
+        let url = match self.target.url(delivery) {
+            Ok(url) => url,
+            Err(why) => return Outcome::Permanent(why.into()),
+        };
+        if let Err(refused) = self.guard.check_literal(&url) {
+            return error::refusal(&refused, self.scope);
+        }
+        let encoded = match encode(delivery, self.config.format, &self.config.source, &self.headers) {
+            Ok(encoded) => encoded,
+            Err(why) => return Outcome::Permanent(why.into()),
+        };
+        let origin = origin(&url);
+        let pass = match self.gates.pass(&origin, self.longest_wait()).await {
+            Ok(pass) => pass,
+            Err(Stopped::Setback(outcome)) => return outcome,
+            Err(Stopped::Crowded) => return self.crowded(&origin),
+        };
+        if self.gone.contains(&url) {
+            return answer::gone(&origin, self.scope);
+        }
+        let (mut headers, body) = (encoded.headers, encoded.body);
+        self.sign(delivery, &body, &mut headers);
+        let (size, limit) = (body.len(), self.config.connect_timeout + self.config.request_timeout);
+        let method = match self.config.method {
+            Method::Post => reqwest::Method::POST,
+            Method::Put => reqwest::Method::PUT,
+        };
+        let request = client
+            .request(method, url.clone())
+            .headers(headers)
+            .body(body)
+            .timeout(limit);
+        let outcome = match request.send().await {
+            Ok(response) => self.judge(&url, &origin, size, response).await,
+            Err(error) => {
+                let outcome = error::outcome(&error, &origin, self.scope, self.config.request_timeout);
+                if error.is_connect() {
+                    pass.note_setback(&outcome);
+                }
+                outcome
+            }
+        };
+        if matches!(outcome, Outcome::SinkDown(_)) {
+            pass.note_setback(&outcome);
+        }
+        outcome
+    }
+
+    async fn judge(&self, url: &Url, origin: &str, size: usize, response: Response) -> Outcome {
+        let status = response.status();
+        if status == reqwest::StatusCode::GONE && self.gone.note(url) {
+            tracing::warn!(endpoint = origin, "the endpoint wants no more messages: 410 Gone");
+        }
+        let asked = retry_after(response.headers(), SystemTime::now());
+        // What the status said is not changed by a body that breaks off.
+        let _ = timeout(LONGEST_ANSWER, drain(response)).await;
+        answer::outcome(status, origin, self.scope, size, asked)
+    }
+
+    /// The headers of Standard Webhooks. The time is that of sending, so that a receiver can refuse a request that
+    /// somebody recorded.
+    fn sign(&self, delivery: &Delivery, body: &[u8], headers: &mut HeaderMap) {
+        let id = delivery.id.to_string();
+        let now = SystemTime::now()
+            .duration_since(SystemTime::UNIX_EPOCH)
+            .unwrap_or_default();
+        let timestamp = now.as_secs().to_string();
+        let signature = self.signer.sign(&id, &timestamp, body);
+        for (name, value) in [
+            ("webhook-id", Some(id)),
+            ("webhook-timestamp", Some(timestamp)),
+            ("webhook-signature", signature),
+        ] {
+            // Digits, hex and base64 are always fit for a header.
+            if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
+                headers.insert(name, value);
+            }
+        }
+    }
+
+    /// How long a message waits for those before it. Twice the time of one request: the first ones may all have used up
+    /// theirs.
+    fn longest_wait(&self) -> Duration {
+        2 * (self.config.connect_timeout + self.config.request_timeout)
+    }
+
+    fn crowded(&self, origin: &str) -> Outcome {
+        let waited = self.longest_wait();
+        let said = format!("not sent: for {waited:?} as many requests as allowed were under way to {origin}");
+        match self.scope {
+            Scope::Sink => Outcome::SinkDown(format!("{said} (it is too slow; messages wait)").into()),
+            Scope::Message => {
+                Outcome::Temporary(format!("{said} (it, or others, are too slow; it is tried again)").into())
+            }
+        }
+    }
+
+    fn client(&self) -> Option<Client> {
+        self.client.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+async fn drain(mut response: Response) {
+    let mut left = MOST_OF_ANSWER;
+    while let Ok(Some(chunk)) = response.chunk().await {
+        match left.checked_sub(chunk.len()) {
+            Some(rest) => left = rest,
+            None => return,
+        }
+    }
+}
+
+fn client(config: &HttpConfig, guard: &Guard, tls: ClientConfig) -> Result<Client> {
+    Client::builder()
+        .tls_backend_preconfigured(tls)
+        .dns_resolver(Arc::new(guard.clone()))
+        // A proxy out of the environment would look names up itself, past the guard.
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .referer(false)
+        .user_agent(concat!("sendoff/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(config.connect_timeout)
+        .pool_max_idle_per_host(config.requests_per_host)
+        .pool_idle_timeout(Duration::from_secs(30))
+        .build()
+        .map_err(|error| {
+            Error::new(ErrorKind::Invalid, "the HTTP sink cannot be set up")
+                .because(error.to_string())
+                .next_step("check its settings for TLS")
+                .with_source(error)
+        })
+}
+
+fn headers(config: &HttpConfig) -> Result<HeaderMap> {
+    let mut headers = HeaderMap::new();
+    for (name, value) in &config.headers {
+        let invalid = |why: &str| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the header {name} of the HTTP sink cannot be used"),
+            )
+            .because(why)
+            .next_step("use printable ASCII")
+        };
+        let value = HeaderValue::try_from(value.reveal()?).map_err(|_| invalid("its value cannot go over HTTP"))?;
+        let name = HeaderName::try_from(name).map_err(|_| invalid("its name cannot go over HTTP"))?;
+        headers.insert(name, value);
+    }
+    Ok(headers)
+}
+
+#[async_trait]
+impl Sink for HttpSink {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        let Some(client) = self.client() else {
+            return vec![Outcome::SinkDown("the sink is closed".into()); batch.len()];
+        };
+        join_all(batch.iter().map(|delivery| self.send(&client, delivery))).await
+    }
+
+    /// Small batches, because a batch is settled when its last message is.
+    fn limits(&self) -> Limits {
+        let one = self.config.connect_timeout + self.config.request_timeout + LONGEST_ANSWER;
+        Limits {
+            batch: Some(2 * self.config.requests.max(self.config.requests_per_host)),
+            timeout: Some(self.longest_wait() + one + Duration::from_secs(5)),
+        }
+    }
+
+    /// Connects, and checks the certificate. It sends no request: nobody knows what an endpoint makes of one.
+    async fn check(&self) -> Result<()> {
+        match &self.target.fixed {
+            Some(url) => reach(url, &self.guard, Arc::clone(&self.tls), self.config.connect_timeout).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn close(&self) {
+        *self.client.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+}

@@ -1,0 +1,86 @@
+//! Messages to publish, and a sink to publish them with.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use sendoff::store::{Place, Room};
+use sendoff::{Delivery, Headers, Outcome, Sink, Uuid};
+use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
+
+/// What no error may ever show.
+pub(crate) const PAYLOAD: &str = r#"{"card":"4111-hunter2"}"#;
+
+pub(crate) fn plain(payload: &str) -> Delivery {
+    Delivery {
+        id: Uuid::now_v7(),
+        topic: "order.placed".into(),
+        payload: payload.to_owned().into(),
+        content_type: None,
+        headers: Headers::new(),
+        key: None,
+        aggregate_type: None,
+        aggregate_id: None,
+        schema_version: None,
+        idempotency_key: None,
+        priority: 0,
+        created_at: SystemTime::UNIX_EPOCH,
+        expires_at: None,
+        attempts: 0,
+        max_attempts: None,
+        place: Place {
+            room: Room::Ready,
+            lane: 0,
+            seq: 1,
+            leg: None,
+        },
+    }
+}
+
+pub(crate) fn message() -> Arc<Delivery> {
+    Arc::new(plain(PAYLOAD))
+}
+
+pub(crate) fn messages(count: usize) -> Vec<Arc<Delivery>> {
+    (0..count).map(|_| message()).collect()
+}
+
+/// Settings that may call this machine.
+pub(crate) fn config(url: &str) -> HttpConfig {
+    let mut config = HttpConfig::new(Endpoint::parse(url).unwrap());
+    config.allow_private = vec!["127.0.0.0/8".parse().unwrap()];
+    config
+}
+
+pub(crate) fn sink(url: &str) -> HttpSink {
+    HttpSink::new(config(url)).unwrap()
+}
+
+/// The one outcome of one message.
+pub(crate) async fn publish(sink: &HttpSink, message: Delivery) -> Outcome {
+    let mut outcomes = sink.publish(&[Arc::new(message)]).await;
+    assert_eq!(outcomes.len(), 1);
+    outcomes.pop().unwrap()
+}
+
+/// The outcome's kind, and its text, which must never show the payload.
+#[track_caller]
+pub(crate) fn told(outcome: &Outcome) -> (&'static str, String) {
+    let (kind, text) = match outcome {
+        Outcome::Delivered => ("delivered", String::new()),
+        Outcome::Temporary(reason) => ("temporary", reason.text().to_owned()),
+        Outcome::Permanent(reason) => ("permanent", reason.text().to_owned()),
+        Outcome::Unknown(reason) => ("unknown", reason.text().to_owned()),
+        Outcome::SinkDown(reason) => ("down", reason.text().to_owned()),
+    };
+    assert!(!text.contains("hunter2"), "{text}");
+    (kind, text)
+}
+
+#[track_caller]
+pub(crate) fn expect(outcome: &Outcome, kind: &str, words: &[&str]) {
+    let (found, text) = told(outcome);
+    assert_eq!(found, kind, "{text}");
+    for word in words {
+        assert!(text.contains(word), "{word:?} in {text:?}");
+    }
+}

@@ -1,0 +1,175 @@
+//! Endpoints that cannot be reached, or do not answer.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use sendoff::{ErrorKind, Outcome, Sink};
+use sendoff_sink_http::HttpSink;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use crate::message::{PAYLOAD, config, expect, messages, plain, publish, sink};
+use crate::server::{Server, answer};
+
+/// The address of a port that nobody listens on.
+async fn nobody() -> std::net::SocketAddr {
+    TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
+}
+
+#[tokio::test]
+async fn an_endpoint_that_does_not_answer_in_time_is_unknown() {
+    let server = Server::start(None, |_| async {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        answer(200)
+    })
+    .await;
+    let mut config = config(&server.url());
+    config.connect_timeout = Duration::from_millis(200);
+    config.request_timeout = Duration::from_millis(300);
+    let outcome = publish(&HttpSink::new(config).unwrap(), plain(PAYLOAD)).await;
+    expect(&outcome, "unknown", &["no answer within 300ms"]);
+}
+
+#[tokio::test]
+async fn a_connection_that_is_reset_after_the_request_was_sent_is_unknown() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    for answer in [&b""[..], b"HTTP/1.1 200 OK\r\n", b"nonsense\r\n\r\n"] {
+        let sink = sink(&url);
+        let serving = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut got = Vec::new();
+            while !got.ends_with(PAYLOAD.as_bytes()) {
+                let mut buffer = [0; 1024];
+                let count = stream.read(&mut buffer).await.unwrap();
+                assert_ne!(count, 0, "the request ended early");
+                got.extend_from_slice(&buffer[..count]);
+            }
+            stream.write_all(answer).await.unwrap();
+            stream.set_zero_linger().unwrap();
+        };
+        let (outcome, ()) = tokio::join!(publish(&sink, plain(PAYLOAD)), serving);
+        expect(&outcome, "unknown", &["before the answer", "sent again"]);
+    }
+}
+
+#[tokio::test]
+async fn a_fixed_endpoint_that_cannot_be_reached_is_a_sink_that_is_down() {
+    let address = nobody().await;
+    let sink = sink(&format!("http://{address}/secret-hunter2"));
+    for outcome in sink.publish(&messages(200)).await {
+        expect(&outcome, "down", &["cannot connect", "refused", &address.to_string()]);
+    }
+    let error = sink.check().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test]
+async fn one_dead_host_does_not_stop_the_others() {
+    let (server, dead) = (Server::status(200).await, nobody().await);
+    let sink = sink("http://{header:host}/");
+    let to = |host: std::net::SocketAddr| {
+        let mut message = plain(PAYLOAD);
+        message.headers.insert("host", host.to_string());
+        Arc::new(message)
+    };
+    // A field is encoded, and a host with its port is not one: the whole URL has to come from the message then.
+    expect(&sink.publish(&[to(dead)]).await[0], "permanent", &["URL"]);
+    let sink = HttpSink::new(config("{header:url}")).unwrap();
+    let to = |host: std::net::SocketAddr| {
+        let mut message = plain(PAYLOAD);
+        message.headers.insert("url", format!("http://{host}/"));
+        Arc::new(message)
+    };
+    let batch: Vec<_> = (0..40)
+        .map(|at| to(if at % 2 == 0 { dead } else { server.address }))
+        .collect();
+    for (at, outcome) in sink.publish(&batch).await.iter().enumerate() {
+        if at % 2 == 0 {
+            expect(outcome, "temporary", &["cannot connect", "tried again"]);
+        } else {
+            assert_eq!(*outcome, Outcome::Delivered);
+        }
+    }
+}
+
+/// A listener whose queue of connections is full: the next one hangs, as at a host that drops packets.
+async fn black_hole() -> (std::net::SocketAddr, Vec<tokio::net::TcpStream>, TcpListener) {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let listener = socket.listen(0).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut held = Vec::new();
+    for _ in 0..16 {
+        let connecting = tokio::net::TcpStream::connect(address);
+        match tokio::time::timeout(Duration::from_millis(300), connecting).await {
+            Ok(stream) => held.push(stream.unwrap()),
+            Err(_) => return (address, held, listener),
+        }
+    }
+    panic!("a queue of length 0 took 16 connections");
+}
+
+#[tokio::test]
+async fn a_host_that_swallows_connections_is_told_after_one_timeout_for_the_whole_batch() {
+    let (address, _held, _listener) = black_hole().await;
+    let mut config = config(&format!("http://{address}/"));
+    config.connect_timeout = Duration::from_millis(500);
+    config.requests_per_host = 2;
+    let sink = HttpSink::new(config).unwrap();
+    let start = Instant::now();
+    for outcome in sink.publish(&messages(100)).await {
+        expect(&outcome, "down", &["cannot connect"]);
+    }
+    assert!(
+        start.elapsed() < Duration::from_secs(3),
+        "{:?}: a timeout for each",
+        start.elapsed()
+    );
+    let error = sink.check().await.unwrap_err();
+    assert!(error.to_string().contains("did not answer within 500ms"), "{error}");
+}
+
+#[tokio::test]
+async fn an_endpoint_that_is_too_slow_for_the_batch_says_so_about_what_was_not_sent() {
+    let server = Server::start(None, |_| async {
+        tokio::time::sleep(Duration::from_secs(600)).await;
+        answer(200)
+    })
+    .await;
+    let mut config = config(&server.url());
+    config.connect_timeout = Duration::from_millis(100);
+    config.request_timeout = Duration::from_millis(200);
+    config.requests_per_host = 1;
+    let sink = HttpSink::new(config).unwrap();
+    let outcomes = sink.publish(&messages(10)).await;
+    let unknown = outcomes
+        .iter()
+        .filter(|outcome| matches!(outcome, Outcome::Unknown(_)))
+        .count();
+    assert_eq!(unknown, server.seen().len(), "what was sent is unknown");
+    assert!((1..10).contains(&unknown), "{unknown}");
+    for outcome in outcomes
+        .iter()
+        .filter(|outcome| !matches!(outcome, Outcome::Unknown(_)))
+    {
+        expect(outcome, "down", &["not sent", "too slow"]);
+    }
+}
+
+#[tokio::test]
+async fn a_sink_connects_again_by_itself() {
+    let address = nobody().await;
+    let sink = sink(&format!("http://{address}/"));
+    expect(&publish(&sink, plain(PAYLOAD)).await, "down", &[]);
+    let listener = TcpListener::bind(address).await.unwrap();
+    let serving = async {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut buffer = [0; 4096];
+        assert_ne!(stream.read(&mut buffer).await.unwrap(), 0);
+        stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await.unwrap();
+    };
+    let (outcome, ()) = tokio::join!(publish(&sink, plain(PAYLOAD)), serving);
+    assert_eq!(outcome, Outcome::Delivered);
+}
