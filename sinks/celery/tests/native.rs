@@ -37,7 +37,12 @@ fn call(vector: &str) -> Vec<Message> {
     let secs = Duration::from_secs;
     let bare_add = |args: &[i32]| Task::new("demo.add").args(args).unwrap();
     let json = |task: &str, payload: &str| stored(Uuid::now_v7(), task, payload.to_owned(), Headers::new());
-    let json_echo = |args: &str| json("demo.echo", &format!(r#"{{"args":{args},"options":{{"ignore_result":false}}}}"#));
+    let json_echo = |args: &str| {
+        json(
+            "demo.echo",
+            &format!(r#"{{"args":{args},"options":{{"ignore_result":false}}}}"#),
+        )
+    };
     let one = |task: Task| vec![Message::from(task)];
     match vector {
         "plain" => one(add((2, 3))),
@@ -49,9 +54,11 @@ fn call(vector: &str) -> Vec<Message> {
             ),
         )],
         "argsrepr_override" => one(add((1, 2)).argsrepr("(hidden)").kwargsrepr("{hidden}")),
-        "by_name_unregistered" => {
-            one(Task::new("other.service.task").args(["a"]).unwrap().kwargs(json!({"k": 1})).unwrap())
-        }
+        "by_name_unregistered" => one(Task::new("other.service.task")
+            .args(["a"])
+            .unwrap()
+            .kwargs(json!({"k": 1}))
+            .unwrap()),
         "chain3" => one(add((1, 1)).then(bare_add(&[2])).then(bare_add(&[3]))),
         "chain_of_group" => one(add((1, 1)).then(Signature::chord(
             [bare_add(&[2]), bare_add(&[3])],
@@ -79,7 +86,10 @@ fn call(vector: &str) -> Vec<Message> {
         "expires_datetime" => one(add((1, 2)).expires_at(future())),
         "expires_float" => one(add((1, 2)).expires_in(Duration::from_millis(1500))),
         "expires_int" => one(add((1, 2)).expires_in(secs(300))),
-        "group3" => Task::group((0..3).map(|i| add((i, i)))).into_iter().map(Message::from).collect(),
+        "group3" => Task::group((0..3).map(|i| add((i, i))))
+            .into_iter()
+            .map(Message::from)
+            .collect(),
         "group_id_index" => vec![json(
             "demo.add",
             concat!(
@@ -90,7 +100,9 @@ fn call(vector: &str) -> Vec<Message> {
         "ignore_result_task" => one(Task::new("demo.noop").args([1]).unwrap().ignore_result(true)),
         "ignore_result_true" => one(add((1, 2)).ignore_result(true)),
         "link" => one(add((1, 2)).link(bare_add(&[10]))),
-        "link_error" => one(Task::new("demo.fail").ignore_result(false).link_error(Task::new("demo.onerr"))),
+        "link_error" => one(Task::new("demo.fail")
+            .ignore_result(false)
+            .link_error(Task::new("demo.onerr"))),
         "no_args" => one(echo(())),
         "priority_0" => one(add((1, 2)).priority(0)),
         "priority_3" => one(add((1, 2)).priority(3)),
@@ -193,20 +205,29 @@ fn is_left_out(vector: &str) -> bool {
 #[test]
 fn rabbitmq_gets_what_celery_would_have_sent() {
     let mut compared = 0;
-    for (name, text) in captures("native").into_iter().filter(|(name, _)| name.starts_with("amqp_")) {
+    for (name, text) in captures("native")
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("amqp_"))
+    {
         let capture: Value = serde_json::from_str(&text).unwrap();
         let vector = capture["vector"].as_str().unwrap();
         if is_left_out(vector) {
             continue;
         }
         let mut expected = capture["amqp_commands"].as_array().unwrap().clone();
-        let published: Vec<Value> = expected.iter().filter(|each| each["method"] == "basic.publish").cloned().collect();
+        let published: Vec<Value> = expected
+            .iter()
+            .filter(|each| each["method"] == "basic.publish")
+            .cloned()
+            .collect();
         let properties = &published[0]["properties"];
         let headers = &properties["headers"];
         let at = called_at(vector, headers, properties["expiration"].as_str());
         let encoder = encoder(headers["origin"]["v"].as_str().unwrap(), capture["variant"].as_str());
-        let ids: Vec<&str> =
-            published.iter().map(|each| each["properties"]["headers"]["id"]["v"].as_str().unwrap()).collect();
+        let ids: Vec<&str> = published
+            .iter()
+            .map(|each| each["properties"]["headers"]["id"]["v"].as_str().unwrap())
+            .collect();
         let reply_to = properties["reply_to"].as_str().unwrap();
         let mut actual = amqp_commands(&messages(vector, &encoder, &ids, reply_to, at));
 
@@ -215,11 +236,24 @@ fn rabbitmq_gets_what_celery_would_have_sent() {
             *argsrepr = printed_from_json(vector, argsrepr.as_str().unwrap()).into();
             // Absent and 0 are the same priority. Celery leaves it out for a queue that the caller names.
             if vector == "queue_name" {
-                assert_eq!(command["properties"].as_object_mut().unwrap().insert("priority".into(), json!(0)), None);
+                assert_eq!(
+                    command["properties"]
+                        .as_object_mut()
+                        .unwrap()
+                        .insert("priority".into(), json!(0)),
+                    None
+                );
             }
             // RabbitMQ would refuse this one, and Celery would not notice.
             if vector == "expires_datetime" {
-                assert!(command["properties"]["expiration"].as_str().unwrap().parse::<u64>().unwrap() > 1 << 32);
+                assert!(
+                    command["properties"]["expiration"]
+                        .as_str()
+                        .unwrap()
+                        .parse::<u64>()
+                        .unwrap()
+                        > 1 << 32
+                );
                 command["properties"].as_object_mut().unwrap().remove("expiration");
             }
         }
@@ -241,20 +275,30 @@ fn rabbitmq_gets_what_celery_would_have_sent() {
 #[test]
 fn redis_gets_the_bytes_that_celery_would_have_sent() {
     let mut compared = 0;
-    for (name, text) in captures("native").into_iter().filter(|(name, _)| name.starts_with("redis_")) {
+    for (name, text) in captures("native")
+        .into_iter()
+        .filter(|(name, _)| name.starts_with("redis_"))
+    {
         let capture: serde_json::Map<String, Value> = serde_json::from_str(&text).unwrap();
         let vector = capture["vector"].as_str().unwrap();
         if is_left_out(vector) {
             continue;
         }
         let expected: Vec<Vec<String>> = serde_json::from_value(capture["redis_commands"].clone()).unwrap();
-        let pushed: Vec<&str> =
-            expected.iter().filter(|each| each[0] == "LPUSH").map(|each| each[2].as_str()).collect();
+        let pushed: Vec<&str> = expected
+            .iter()
+            .filter(|each| each[0] == "LPUSH")
+            .map(|each| each[2].as_str())
+            .collect();
         let variant = capture["variant"].as_str();
         let actual = if pushed.is_empty() {
             let encoder = encoder("x", variant);
             let at = "2026-11-15T19:00:00Z".parse().unwrap();
-            redis_commands(&encoder, &messages(vector, &encoder, &[&Uuid::nil().to_string()], "", at), &[])
+            redis_commands(
+                &encoder,
+                &messages(vector, &encoder, &[&Uuid::nil().to_string()], "", at),
+                &[],
+            )
         } else {
             let texts = |of: &str| -> Vec<String> { pushed.iter().map(|push| entry(push, of)).collect() };
             let (ids, tags) = (texts("id"), texts("delivery_tag"));
@@ -271,7 +315,9 @@ fn redis_gets_the_bytes_that_celery_would_have_sent() {
             )
         };
         let comparable = |commands: &[Vec<String>], adapt: bool| -> String {
-            let commands = commands.iter().map(|command| comparable(command, adapt.then_some(vector)));
+            let commands = commands
+                .iter()
+                .map(|command| comparable(command, adapt.then_some(vector)));
             with_named_ids(&commands.collect::<Vec<_>>().join("\n"))
         };
         assert_eq!(comparable(&actual, false), comparable(&expected, true), "{name}");

@@ -2,7 +2,7 @@
 
 use super::Task;
 use super::call::Call;
-use super::options::{array, object};
+use super::options::{array, object, text_to_json};
 
 /// A task, or a group, chain or chord of tasks, that rides in another task: what Celery's `.s()` makes.
 ///
@@ -38,13 +38,25 @@ impl Signature {
 
     /// Tasks that run beside each other, and a body that then gets the list of their results.
     pub fn chord<T: Into<Signature>>(header: impl IntoIterator<Item = T>, body: impl Into<Signature>) -> Self {
-        let header = Self::group(header).to_json();
+        // As Celery has it: the group of the header goes by the id of the chord.
+        let id = text_to_json(&uuid::Uuid::now_v7().to_string());
+        let mut header = Self::group(header);
+        header.call.options.set("task_id", id.clone());
+        header.call.options.set("root_id", "null".to_owned());
+        header.call.options.set("parent_id", "null".to_owned());
         let body = body.into().with_own_id().to_json();
-        Self::of(
+        let mut chord = Self::of(
             "celery.chord",
             "chord",
-            &[("kwargs", "{}".to_owned()), ("header", header), ("body", body)],
-        )
+            &[
+                ("kwargs", "{}".to_owned()),
+                ("header", header.to_json()),
+                ("body", body),
+            ],
+        );
+        chord.call.options.set("task_id", id);
+        chord.has_id = true;
+        chord
     }
 
     /// It does not get the result of the task before it: what Celery's `.si()` makes.
@@ -142,6 +154,7 @@ mod tests {
         assert_eq!(chord["subtask_type"], "chord");
         assert_eq!(chord["kwargs"]["header"]["task"], "celery.group");
         assert_eq!(chord["kwargs"]["body"]["task"], "sum");
+        assert_eq!(chord["kwargs"]["header"]["options"]["task_id"], chord["options"]["task_id"]);
         assert!(chord["kwargs"]["body"]["options"]["task_id"].is_string());
     }
 

@@ -18,8 +18,10 @@ use sendoff_sink_celery::{CeleryMessage, Encoder, TaskCall};
 use serde_json::{Value, json};
 
 /// All captures of a folder, by file name.
-pub fn captures(folder: &str) -> BTreeMap<String, String> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(folder);
+pub(crate) fn captures(folder: &str) -> BTreeMap<String, String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/fixtures")
+        .join(folder);
     let files = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
     let captures: BTreeMap<String, String> = files
         .map(|file| {
@@ -32,7 +34,7 @@ pub fn captures(folder: &str) -> BTreeMap<String, String> {
 }
 
 /// A message of the outbox as a relay gets it.
-pub fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
+pub(crate) fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
     Delivery {
         id: message.id(),
         topic: message.topic().to_owned(),
@@ -59,17 +61,19 @@ pub fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
 }
 
 /// A message with a stored task that is written out.
-pub fn stored(id: Uuid, task: &str, payload: String, headers: Headers) -> Message {
-    Message::bytes(task, sendoff::task::CONTENT_TYPE, payload).with_id(id).headers(headers)
+pub(crate) fn stored(id: Uuid, task: &str, payload: String, headers: Headers) -> Message {
+    Message::bytes(task, sendoff::task::CONTENT_TYPE, payload)
+        .with_id(id)
+        .headers(headers)
 }
 
-pub fn encode(encoder: &Encoder, message: &Message, created_at: Timestamp, now: Timestamp) -> CeleryMessage {
+pub(crate) fn encode(encoder: &Encoder, message: &Message, created_at: Timestamp, now: Timestamp) -> CeleryMessage {
     let call = TaskCall::from_delivery(&delivery(message, created_at)).unwrap();
     encoder.encode(&call, now).unwrap()
 }
 
 /// What RabbitMQ gets, in the words of the captures.
-pub fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
+pub(crate) fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
     let mut commands: Vec<Value> = Vec::new();
     for message in messages {
         let publish = AmqpPublish::new(message, Declare::Active).unwrap();
@@ -84,7 +88,10 @@ pub fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
             "headers": table(&properties.headers), "delivery_mode": properties.delivery_mode,
             "priority": properties.priority, "correlation_id": properties.correlation_id,
         });
-        for (name, value) in [("reply_to", &properties.reply_to), ("expiration", &properties.expiration)] {
+        for (name, value) in [
+            ("reply_to", &properties.reply_to),
+            ("expiration", &properties.expiration),
+        ] {
             if let Some(value) = value {
                 written[name] = json!(value);
             }
@@ -122,7 +129,11 @@ fn declaration(declaration: &Declaration) -> [Value; 3] {
 }
 
 fn table(table: &Table) -> Value {
-    table.iter().map(|(name, value)| (name.clone(), field(value))).collect::<serde_json::Map<_, _>>().into()
+    table
+        .iter()
+        .map(|(name, value)| (name.clone(), field(value)))
+        .collect::<serde_json::Map<_, _>>()
+        .into()
 }
 
 fn field(value: &Field) -> Value {
@@ -144,11 +155,15 @@ fn field(value: &Field) -> Value {
 }
 
 fn shown(byte: u8) -> Vec<u8> {
-    if byte < 0x80 { vec![byte] } else { format!("\\x{byte:02x}").into_bytes() }
+    if byte < 0x80 {
+        vec![byte]
+    } else {
+        format!("\\x{byte:02x}").into_bytes()
+    }
 }
 
 /// What Redis gets, in the words of the captures; every message takes the next of `tags`.
-pub fn redis_commands(encoder: &Encoder, messages: &[CeleryMessage], tags: &[Uuid]) -> Vec<Vec<String>> {
+pub(crate) fn redis_commands(encoder: &Encoder, messages: &[CeleryMessage], tags: &[Uuid]) -> Vec<Vec<String>> {
     let mut commands: Vec<Vec<String>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {
         let tag = tags.get(at).copied().unwrap_or_default();
@@ -168,7 +183,7 @@ pub fn redis_commands(encoder: &Encoder, messages: &[CeleryMessage], tags: &[Uui
 }
 
 /// The bytes of a body, readable: decompressed, and as text where it is text.
-pub fn readable(body_b64: &str) -> String {
+pub(crate) fn readable(body_b64: &str) -> String {
     let bytes = STANDARD.decode(body_b64).unwrap();
     let mut inflated = Vec::new();
     let plain = match flate2::read::ZlibDecoder::new(&*bytes).read_to_end(&mut inflated) {
@@ -179,7 +194,7 @@ pub fn readable(body_b64: &str) -> String {
 }
 
 /// Takes the entry `reply_to` out of the options of signatures: the reply queue of one Python process.
-pub fn without_reply_to(body: &str) -> String {
+pub(crate) fn without_reply_to(body: &str) -> String {
     let mut rest = body;
     let mut kept = String::new();
     while let Some(at) = rest.find(", \"reply_to\": \"") {
@@ -190,7 +205,7 @@ pub fn without_reply_to(body: &str) -> String {
 }
 
 /// Names every UUID by the order of its first occurrence: the ids themselves differ, which of them are equal does not.
-pub fn with_named_ids(text: &str) -> String {
+pub(crate) fn with_named_ids(text: &str) -> String {
     let mut names: Vec<String> = Vec::new();
     let (mut named, mut at) = (String::new(), 0);
     while at < text.len() {
