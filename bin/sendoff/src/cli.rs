@@ -6,7 +6,7 @@ use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
     audit, cleanup, completions, config, dead, demo, emit, hasten, init, keys, lanes, ls, man, migrate, pause, reap,
-    relay, show, stats,
+    relay, show, sink, stats,
 };
 use crate::log::{Format, Level};
 use crate::output::ColorChoice;
@@ -80,6 +80,7 @@ pub(crate) enum Command {
     Reap(reap::Args),
     Cleanup(cleanup::Args),
     Audit(audit::Args),
+    Sink(sink::Args),
     Config(config::Args),
     Completions(completions::Args),
     Man(man::Args),

@@ -74,6 +74,7 @@ async fn run(command: Command, session: &Session) -> Done {
         Command::Completions(args) => commands::completions::run(args, session),
         Command::Man(args) => commands::man::run(args, session),
         Command::Dead(args) => Box::pin(commands::dead::run(args, session)).await,
+        Command::Sink(args) => Box::pin(commands::sink::run(args, session)).await,
         Command::Config(args) => commands::config::run(args, session),
     }
 }

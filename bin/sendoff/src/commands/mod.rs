@@ -19,4 +19,5 @@ pub(crate) mod pause;
 pub(crate) mod reap;
 pub(crate) mod relay;
 pub(crate) mod show;
+pub(crate) mod sink;
 pub(crate) mod stats;

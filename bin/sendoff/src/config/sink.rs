@@ -6,6 +6,7 @@ use std::time::Duration;
 use sendoff::{Result, Sink};
 use sendoff_relay::SinkSettings;
 use sendoff_sink_file::{FileConfig, FileSink};
+use sendoff_sink_http::{HttpConfig, HttpSink};
 use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -33,6 +34,8 @@ pub(crate) enum SinkKind {
     Stdout(StdoutConfig),
     /// Lines of JSON in a file.
     File(FileConfig),
+    /// Webhooks.
+    Http(HttpConfig),
 }
 
 /// What every sink has.
@@ -60,6 +63,7 @@ struct Typed {
 enum Kind {
     Stdout,
     File,
+    Http,
 }
 
 impl SinkConfig {
@@ -85,6 +89,7 @@ impl SinkConfig {
         Ok(match &self.kind {
             SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
             SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
+            SinkKind::Http(config) => Arc::new(HttpSink::new(config.clone())?),
         })
     }
 
@@ -93,6 +98,7 @@ impl SinkConfig {
         match &self.kind {
             SinkKind::Stdout(StdoutConfig {}) => Ok(()),
             SinkKind::File(config) => config.validate(),
+            SinkKind::Http(config) => config.validate(),
         }
     }
 }
@@ -118,6 +124,7 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
             kind: match typed.kind {
                 Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
                 Kind::File => SinkKind::File(deserialize(own)?),
+                Kind::Http => SinkKind::Http(deserialize(own)?),
             },
         });
     }

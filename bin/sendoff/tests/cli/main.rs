@@ -10,6 +10,7 @@ mod messages;
 mod migrate;
 mod output;
 mod relay;
+mod sink;
 mod steering;
 
 /// Makes a test for each database out of a function that takes a sandbox.
