@@ -1,0 +1,335 @@
+//! The settings of the sink.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use lapin::ExchangeKind;
+use lapin::types::{AMQPValue, FieldTable, ShortString};
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
+use serde::{Deserialize, Serialize};
+
+use crate::publisher::{Declare, Exchange, Queue, Settings, Topology};
+
+/// Where the broker is, and what messages become there.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RabbitMqConfig {
+    /// `amqp://user@host:5672/vhost`, or `amqps://`.
+    pub url: Address,
+    /// The user's password, better here than in the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// Let the broker know us by our certificate (SASL EXTERNAL) instead of a password.
+    #[serde(default)]
+    pub external_auth: bool,
+    /// Whom to trust; only with `amqps://`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+
+    /// The exchange; a template. Empty is the default exchange, where the routing key is the name of a queue.
+    pub exchange: Template,
+    /// The routing key; a template, `{topic}` unless set.
+    #[serde(default = "topic")]
+    pub routing_key: Template,
+    /// Headers beside those of the message and the format, each a template. One that comes out empty is left out.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, Template>,
+    /// The property `correlation_id`; a template. If it comes out empty, as unless it is set, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<Template>,
+    /// The property `app_id`; `sendoff` unless set.
+    #[serde(default = "app_id")]
+    pub app_id: String,
+    /// How messages are written; `raw` unless set.
+    #[serde(default)]
+    pub format: Format,
+    /// What the attribute `source` of CloudEvents says; `sendoff` unless set.
+    #[serde(default = "app_id")]
+    pub source: String,
+    /// Whether queues keep messages over a restart of the broker; `true` unless set.
+    #[serde(default = "yes")]
+    pub persistent: bool,
+    /// The highest priority that messages get on the broker, 9 unless set; higher ones are brought down to it, and
+    /// negative ones up to 0.
+    #[serde(default = "nine")]
+    pub max_priority: u8,
+
+    /// Whether exchange and queue are declared: `off` unless set, `passive`, `active`.
+    #[serde(default)]
+    pub declare: Declare,
+    /// The type of the exchange that is declared; `topic` unless set.
+    #[serde(default)]
+    pub exchange_type: ExchangeType,
+    /// Whether the exchange and the queue that are declared survive a restart of the broker; `true` unless set.
+    #[serde(default = "yes")]
+    pub durable: bool,
+    /// A queue to declare, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<String>,
+    /// The type of that queue; `quorum` unless set.
+    #[serde(default)]
+    pub queue_type: QueueType,
+    /// What the queue is bound to the exchange with; `#` unless set.
+    #[serde(default = "all")]
+    pub binding_key: String,
+
+    /// After how long a silent connection is checked; `10s` unless set.
+    #[serde(default = "ten_seconds", with = "duration")]
+    pub heartbeat: Duration,
+    /// How long connecting may take, all tries together; `4s` unless set.
+    #[serde(default = "four_seconds", with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long the broker may take to confirm a batch; `20s` unless set.
+    #[serde(default = "twenty_seconds", with = "duration")]
+    pub confirm_timeout: Duration,
+    /// How many messages of a batch may be on their way at once; 1000 unless set.
+    #[serde(default = "thousand")]
+    pub window: usize,
+    /// The largest message: RabbitMQ's `max_message_size`; 16 MiB unless set, the default of RabbitMQ 4.
+    #[serde(default = "sixteen_mib")]
+    pub max_message_bytes: usize,
+}
+
+/// How an exchange routes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExchangeType {
+    /// To queues whose binding key is the routing key.
+    Direct,
+    /// To all queues.
+    Fanout,
+    /// By headers.
+    Headers,
+    /// To queues whose binding key matches the words of the routing key.
+    #[default]
+    Topic,
+}
+
+/// How a queue keeps messages.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum QueueType {
+    /// On one node. Needed for priorities.
+    Classic,
+    /// On several nodes.
+    #[default]
+    Quorum,
+}
+
+impl RabbitMqConfig {
+    /// The defaults for a broker and an exchange.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when the URL or the template cannot be read.
+    pub fn new(url: &str, exchange: &str) -> Result<Self> {
+        let Settings {
+            heartbeat,
+            connect_timeout,
+            confirm_timeout,
+            window,
+            max_message_bytes,
+            address,
+            ..
+        } = Settings::new(Address::parse(url)?);
+        Ok(Self {
+            url: address,
+            password: None,
+            external_auth: false,
+            tls: None,
+            exchange: exchange.parse()?,
+            routing_key: topic(),
+            headers: BTreeMap::new(),
+            correlation_id: None,
+            app_id: app_id(),
+            format: Format::default(),
+            source: app_id(),
+            persistent: yes(),
+            max_priority: nine(),
+            declare: Declare::default(),
+            exchange_type: ExchangeType::default(),
+            durable: yes(),
+            queue: None,
+            queue_type: QueueType::default(),
+            binding_key: all(),
+            heartbeat,
+            connect_timeout,
+            confirm_timeout,
+            window,
+            max_message_bytes,
+        })
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], with what is allowed.
+    pub fn validate(&self) -> Result<()> {
+        self.settings().validate()?;
+        let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+        let names = [
+            ("exchange", self.exchange.as_fixed().unwrap_or_default()),
+            ("routing_key", self.routing_key.as_fixed().unwrap_or_default()),
+            ("app_id", &self.app_id),
+            ("queue", self.queue.as_deref().unwrap_or_default()),
+            ("binding_key", &self.binding_key),
+        ];
+        let headers = self.headers.keys().map(|name| ("name of a header", name.as_str()));
+        for (what, name) in names.into_iter().chain(headers) {
+            if name.len() > 255 {
+                return invalid(&format!("the {what} of the RabbitMQ sink is too long"), "AMQP allows 255 bytes");
+            }
+        }
+        if self.declare != Declare::Off && self.exchange.as_fixed() == Some("") && self.queue.is_none() {
+            return invalid(
+                "the default exchange cannot be declared",
+                "name an exchange or a queue, or set declare = \"off\"",
+            );
+        }
+        if self.queue.is_some() && self.declare == Declare::Off {
+            return invalid("the RabbitMQ sink names a queue but declares nothing", "set declare = \"active\" or \"passive\"");
+        }
+        if self.queue.is_some() && self.exchange.as_fixed().is_none() {
+            return invalid(
+                "a queue cannot be bound to an exchange that depends on the message",
+                "leave queue out, and bind queues on the broker",
+            );
+        }
+        if self.queue.is_some() && self.queue_type == QueueType::Quorum && !self.durable {
+            return invalid("a quorum queue is always durable", "set queue_type = \"classic\", or leave durable out");
+        }
+        Ok(())
+    }
+
+    pub(crate) fn settings(&self) -> Settings {
+        Settings {
+            address: self.url.clone(),
+            password: self.password.clone(),
+            external_auth: self.external_auth,
+            tls: self.tls.clone(),
+            connection_name: self.app_id.clone(),
+            heartbeat: self.heartbeat,
+            connect_timeout: self.connect_timeout,
+            confirm_timeout: self.confirm_timeout,
+            window: self.window,
+            max_message_bytes: self.max_message_bytes,
+            one_exchange: self.exchange.as_fixed().is_some(),
+        }
+    }
+
+    /// Its names are not too long once [`RabbitMqConfig::validate`] has passed.
+    pub(crate) fn topology(&self) -> Topology {
+        let exchange: ShortString = self.exchange.as_fixed().unwrap_or_default().into();
+        let queue = |name: &String| {
+            let mut arguments = FieldTable::default();
+            let kind = match self.queue_type {
+                QueueType::Classic => "classic",
+                QueueType::Quorum => "quorum",
+            };
+            arguments.insert("x-queue-type".into(), AMQPValue::LongString(kind.into()));
+            let binding = (exchange.clone(), self.binding_key.as_str().into());
+            Queue {
+                name: name.as_str().into(),
+                durable: self.durable,
+                arguments,
+                // To the default exchange every queue is bound already.
+                bindings: if exchange.as_str().is_empty() { vec![] } else { vec![binding] },
+            }
+        };
+        Topology {
+            declare: self.declare,
+            exchange: Some(Exchange {
+                kind: match self.exchange_type {
+                    ExchangeType::Direct => ExchangeKind::Direct,
+                    ExchangeType::Fanout => ExchangeKind::Fanout,
+                    ExchangeType::Headers => ExchangeKind::Headers,
+                    ExchangeType::Topic => ExchangeKind::Topic,
+                },
+                durable: self.durable,
+            }),
+            queues: self.queue.iter().map(queue).collect(),
+        }
+    }
+}
+
+#[allow(clippy::expect_used, reason = "a constant that can be read")]
+fn topic() -> Template {
+    "{topic}".parse().expect("a template")
+}
+
+fn app_id() -> String {
+    "sendoff".to_owned()
+}
+
+fn yes() -> bool {
+    true
+}
+
+fn nine() -> u8 {
+    9
+}
+
+fn all() -> String {
+    "#".to_owned()
+}
+
+fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
+}
+
+fn four_seconds() -> Duration {
+    Duration::from_secs(4)
+}
+
+fn twenty_seconds() -> Duration {
+    Duration::from_secs(20)
+}
+
+fn thousand() -> usize {
+    1000
+}
+
+fn sixteen_mib() -> usize {
+    16 << 20
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(more: &str) -> RabbitMqConfig {
+        toml::from_str(&format!("url = 'amqp://me:hunter2@host'\nexchange = 'orders'\n{more}")).unwrap()
+    }
+
+    #[test]
+    fn two_lines_are_a_configuration() {
+        let config = read("");
+        assert!(config.validate().is_ok());
+        assert_eq!(config, RabbitMqConfig::new("amqp://me:hunter2@host", "orders").unwrap());
+        assert!(!format!("{config:?}").contains("hunter2"));
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_advice() {
+        for (more, word) in [
+            ("queue = 'q'", "declare"),
+            ("queue = 'q'\ndeclare = 'active'\ndurable = false", "classic"),
+            ("heartbeat = '10ms'", "heartbeat"),
+            ("[tls]\nca_file = 'ca.pem'", "amqps://"),
+        ] {
+            let error = read(more).validate().unwrap_err().to_string();
+            assert!(error.contains(word), "{more}: {error}");
+        }
+        let long = "x".repeat(256);
+        assert!(read(&format!("app_id = '{long}'")).validate().is_err());
+        assert!(read(&format!("headers = {{ '{long}' = 'v' }}")).validate().is_err());
+        let templated = |exchange: &str, more: &str| {
+            let text = format!("url = 'amqp://host'\nexchange = '{exchange}'\n{more}");
+            toml::from_str::<RabbitMqConfig>(&text).unwrap().validate()
+        };
+        assert!(templated("{topic}", "declare = 'active'").is_ok());
+        assert!(templated("{topic}", "declare = 'active'\nqueue = 'q'").is_err());
+        assert!(templated("", "declare = 'active'").is_err());
+        assert!(templated("", "declare = 'active'\nqueue = 'q'").is_ok());
+    }
+}

@@ -1,0 +1,138 @@
+//! One connection with its channels, used by one batch at a time.
+
+use std::collections::HashSet;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt as _};
+use lapin::options::ConfirmSelectOptions;
+use lapin::types::ShortString;
+use lapin::{Channel, Connection, Event};
+use tokio::time::{Instant, timeout};
+
+use super::connect::Connector;
+use super::socket::Switch;
+use crate::error::{self, Failure};
+
+/// How long a connection may take to close in good order.
+const CLOSE: Duration = Duration::from_secs(1);
+
+/// A connection of its own for every batch under way, so that neither confirms nor errors of two can mix: the client
+/// attaches a returned message to whichever confirm comes next, and what it has queued for a channel that the broker has
+/// closed takes the whole connection down.
+pub(super) struct Link {
+    pub(super) connection: Connection,
+    /// In confirm mode.
+    pub(super) channel: Channel,
+    /// In transaction mode; see [`super::probe`].
+    pub(super) prober: Option<Channel>,
+    /// Exchanges that exist and that we may write to.
+    pub(super) known: HashSet<ShortString>,
+    pub(super) last_confirm: Instant,
+    /// Whether a batch before this one had it.
+    pub(super) used: bool,
+    events: Pin<Box<dyn Stream<Item = Event> + Send>>,
+    switch: Arc<Switch>,
+}
+
+impl Link {
+    pub(super) async fn open(
+        connection: Connection,
+        switch: Arc<Switch>,
+        connector: &Connector,
+    ) -> Result<Self, Failure> {
+        // The client drops events that nobody listens to.
+        let events = Box::pin(connection.events_listener());
+        let opening = async {
+            let channel = connection.create_channel().await?;
+            connector.topology.queues(&channel).await?;
+            channel.confirm_select(ConfirmSelectOptions::default()).await?;
+            Ok(channel)
+        };
+        let channel = opening.await.map_err(|error: lapin::Error| match error::channel_error(&error) {
+            Some(refusal) => Failure::misplaced(refusal.clone()),
+            None => Failure::lost(&error),
+        })?;
+        Ok(Self {
+            connection,
+            channel,
+            prober: None,
+            known: HashSet::new(),
+            last_confirm: Instant::now(),
+            used: false,
+            events,
+            switch,
+        })
+    }
+
+    pub(super) fn is_alive(&self) -> bool {
+        self.connection.status().connected() && self.channel.status().connected()
+    }
+
+    pub(super) fn is_blocked(&self) -> bool {
+        self.connection.status().connected() && self.connection.status().blocked()
+    }
+
+    pub(super) fn frame_max(&self) -> usize {
+        self.connection.configuration().frame_max() as usize
+    }
+
+    /// Returns when the broker blocks us, with its reason.
+    pub(super) async fn blocked(&mut self) -> String {
+        while let Some(event) = self.events.next().await {
+            if let Event::ConnectionBlocked(reason) = event {
+                return reason;
+            }
+        }
+        // The connection has ended, which the one who waits for confirms learns by itself.
+        std::future::pending().await
+    }
+
+    /// Returns when the broker does not block us any more.
+    pub(super) async fn unblocked(&mut self) {
+        while self.is_blocked() {
+            if self.events.next().await.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Why a channel was closed. Whoever comes a moment after that is told by the client only that it is.
+    pub(super) async fn cause(&mut self, error: lapin::Error) -> lapin::Error {
+        if !matches!(error.kind(), lapin::ErrorKind::InvalidChannelState(..)) {
+            return error;
+        }
+        let told = async {
+            while let Some(event) = self.events.next().await {
+                if let Event::Error(cause) = event {
+                    return Some(cause);
+                }
+            }
+            None
+        };
+        timeout(CLOSE, told).await.ok().flatten().unwrap_or(error)
+    }
+
+    /// Ends it at once. What was not written to the socket yet is never sent.
+    pub(super) fn kill(&self) {
+        self.switch.off();
+    }
+
+    /// Ends it in good order, if that is quick, and waits until its thread has ended.
+    pub(super) async fn close(self) {
+        let Self {
+            connection,
+            channel,
+            prober,
+            switch,
+            ..
+        } = self;
+        if !connection.status().blocked() {
+            let _ = timeout(CLOSE, connection.close(200, "OK".into())).await;
+        }
+        switch.off();
+        drop((channel, prober));
+        let _ = timeout(CLOSE, tokio::task::spawn_blocking(move || connection.run())).await;
+    }
+}

@@ -1,0 +1,195 @@
+//! Publishing a batch on one connection: all of it is sent, then all of it is confirmed.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, Waker};
+use std::time::Duration;
+
+use lapin::message::BasicReturnMessage;
+use lapin::options::BasicPublishOptions;
+use lapin::{Channel, Confirmation, PublisherConfirm};
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::Prepared;
+use super::link::Link;
+use crate::error::Failure;
+
+/// How many bytes may be on their way; the client copies them.
+const WINDOW_BYTES: usize = 8 << 20;
+/// How long a broker that blocks us may change its mind.
+const BLOCKED_GRACE: Duration = Duration::from_secs(2);
+/// How long the client may take to sort out what it has written when a connection was ended.
+const SORT_OUT: Duration = Duration::from_secs(1);
+
+/// What is known about one message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// It did not leave this machine, at least not as a whole.
+    Unsent,
+    /// It was written to the socket.
+    Sent,
+    Acked,
+    Nacked,
+}
+
+/// Why not everything was confirmed.
+pub(super) enum End {
+    /// The channel or the connection ended.
+    Closed(lapin::Error),
+    /// Our end has to be killed: it may still hold something that it would send.
+    Silent(Failure),
+    Blocked(Failure),
+}
+
+/// How it went.
+pub(super) struct Sent {
+    pub(super) fates: Vec<Fate>,
+    /// What the broker had no queue for, whichever message that was.
+    pub(super) returned: Vec<BasicReturnMessage>,
+    pub(super) end: Option<End>,
+}
+
+type Publishing<'a> = Pin<Box<dyn Future<Output = lapin::Result<PublisherConfirm>> + Send + 'a>>;
+
+enum Stage<'a> {
+    Writing(Publishing<'a>),
+    Confirming(PublisherConfirm),
+}
+
+/// A message on its way.
+struct Flight<'a> {
+    at: usize,
+    bytes: usize,
+    stage: Stage<'a>,
+}
+
+impl Link {
+    /// Publishes in the order of the batch, and waits for the confirms.
+    pub(super) async fn send(&mut self, batch: &[&Prepared], window: usize, patience: Duration) -> Sent {
+        let channel = self.channel.clone();
+        let mut sent = Sent {
+            fates: vec![Fate::Unsent; batch.len()],
+            returned: Vec::new(),
+            end: None,
+        };
+        let mut flights: VecDeque<Flight<'_>> = VecDeque::with_capacity(batch.len().min(window));
+        let (mut next, mut bytes) = (0, 0);
+        let deadline = Instant::now() + patience;
+        loop {
+            while next < batch.len() && flights.len() < window && (flights.is_empty() || bytes < WINDOW_BYTES) {
+                let flight = start(&channel, next, batch[next]);
+                bytes += flight.bytes;
+                flights.push_back(flight);
+                next += 1;
+            }
+            // The oldest first: the broker confirms about in order, and one waker is enough.
+            let Some(flight) = flights.front_mut() else { break };
+            let landed = tokio::select! {
+                biased;
+                landed = land(&mut flight.stage, &mut sent.fates[flight.at]) => landed,
+                reason = self.blocked() => {
+                    if timeout(BLOCKED_GRACE, self.unblocked()).await.is_err() {
+                        sent.end = Some(End::Blocked(Failure::blocked(&reason)));
+                        break;
+                    }
+                    continue;
+                }
+                () = sleep_until(deadline) => {
+                    sent.end = Some(End::Silent(Failure::silent(patience)));
+                    break;
+                }
+            };
+            match landed {
+                Ok(confirmation) => sent.confirm(flight.at, confirmation),
+                Err(error) => {
+                    sent.end = Some(End::Closed(error));
+                    break;
+                }
+            }
+            bytes -= flight.bytes;
+            flights.pop_front();
+        }
+        match &mut sent.end {
+            None => self.last_confirm = Instant::now(),
+            Some(End::Blocked(_)) => sent.sort_out(flights, Duration::ZERO).await,
+            Some(End::Silent(_)) => {
+                self.kill();
+                sent.sort_out(flights, SORT_OUT).await;
+            }
+            Some(End::Closed(error)) => {
+                *error = self.cause(error.clone()).await;
+                // Where the broker closed only the channel, the client would go on writing to it.
+                self.kill();
+                sent.sort_out(flights, SORT_OUT).await;
+            }
+        }
+        sent
+    }
+}
+
+impl Sent {
+    fn confirm(&mut self, at: usize, confirmation: Confirmation) {
+        let (fate, returned) = match confirmation {
+            Confirmation::Ack(returned) => (Fate::Acked, returned),
+            Confirmation::Nack(returned) => (Fate::Nacked, returned),
+            // Cannot be: the channel is in confirm mode. It was written, and that is all we know.
+            Confirmation::NotRequested => (Fate::Sent, None),
+        };
+        self.fates[at] = fate;
+        self.returned.extend(returned);
+    }
+
+    /// Finds out what has become of the rest. Some were confirmed behind one that was not.
+    async fn sort_out(&mut self, flights: VecDeque<Flight<'_>>, limit: Duration) {
+        let deadline = Instant::now() + limit;
+        for mut flight in flights {
+            let at = flight.at;
+            let landing = land(&mut flight.stage, &mut self.fates[at]);
+            match tokio::time::timeout_at(deadline, landing).await {
+                Ok(Ok(confirmation)) => self.confirm(at, confirmation),
+                Ok(Err(_)) => {}
+                // Nobody can say: as if it had been written.
+                Err(_) => self.fates[at] = Fate::Sent,
+            }
+        }
+    }
+}
+
+/// Queues a message in the client. Its place among the others is fixed by that.
+fn start<'a>(channel: &'a Channel, at: usize, message: &'a Prepared) -> Flight<'a> {
+    let options = BasicPublishOptions {
+        mandatory: true,
+        ..BasicPublishOptions::default()
+    };
+    let mut publishing: Publishing<'a> = Box::pin(channel.basic_publish(
+        message.exchange.clone(),
+        message.routing_key.clone(),
+        options,
+        &message.body,
+        message.properties.clone(),
+    ));
+    // The first poll queues it. Nobody has to be woken for each of them: they are looked at one after the other.
+    let stage = match publishing.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(Ok(confirm)) => Stage::Confirming(confirm),
+        Poll::Ready(Err(error)) => Stage::Writing(Box::pin(std::future::ready(Err(error)))),
+        Poll::Pending => Stage::Writing(publishing),
+    };
+    Flight {
+        at,
+        bytes: message.body.len(),
+        stage,
+    }
+}
+
+/// Waits for the confirm of one message, and notes when it was written. May be dropped and called again.
+async fn land(stage: &mut Stage<'_>, fate: &mut Fate) -> lapin::Result<Confirmation> {
+    if let Stage::Writing(publishing) = stage {
+        *stage = Stage::Confirming(publishing.await?);
+    }
+    *fate = Fate::Sent;
+    match stage {
+        Stage::Confirming(confirm) => confirm.await,
+        Stage::Writing(_) => std::future::pending().await,
+    }
+}

@@ -1,0 +1,98 @@
+//! What to declare before publishing.
+
+use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
+use lapin::types::{FieldTable, ShortString};
+use lapin::{Channel, ExchangeKind};
+use serde::{Deserialize, Serialize};
+
+/// Whether exchanges and queues are declared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Declare {
+    /// Nothing is declared: somebody else looks after them.
+    #[default]
+    Off,
+    /// They are looked for, and have to be there.
+    Passive,
+    /// They are created when they are missing. Needs the permission to configure them.
+    Active,
+}
+
+/// What a connection declares before it publishes.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Topology {
+    /// Whether.
+    pub declare: Declare,
+    /// What every exchange that is published to is like; not set: exchanges are not declared.
+    pub exchange: Option<Exchange>,
+    /// Queues, with what they are bound to.
+    pub queues: Vec<Queue>,
+}
+
+/// What an exchange is like.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exchange {
+    /// Its type.
+    pub kind: ExchangeKind,
+    /// Whether it survives a restart of the broker.
+    pub durable: bool,
+}
+
+/// A queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Queue {
+    /// Its name.
+    pub name: ShortString,
+    /// Whether it survives a restart of the broker.
+    pub durable: bool,
+    /// Its arguments, such as `x-queue-type`.
+    pub arguments: FieldTable,
+    /// The exchanges it is bound to, each with a binding key.
+    pub bindings: Vec<(ShortString, ShortString)>,
+}
+
+impl Topology {
+    /// Declares an exchange, if exchanges are declared. The default exchange is always there.
+    pub(super) async fn exchange(&self, channel: &Channel, name: &ShortString) -> lapin::Result<()> {
+        let Some(exchange) = self.exchange.as_ref().filter(|_| !name.as_str().is_empty()) else {
+            return Ok(());
+        };
+        let options = ExchangeDeclareOptions {
+            passive: match self.declare {
+                Declare::Off => return Ok(()),
+                Declare::Passive => true,
+                Declare::Active => false,
+            },
+            durable: exchange.durable,
+            ..ExchangeDeclareOptions::default()
+        };
+        let kind = exchange.kind.clone();
+        channel.exchange_declare(name.clone(), kind, options, FieldTable::default()).await
+    }
+
+    /// Declares the queues, and the exchanges that they are bound to.
+    pub(super) async fn queues(&self, channel: &Channel) -> lapin::Result<()> {
+        let passive = match self.declare {
+            Declare::Off => return Ok(()),
+            Declare::Passive => true,
+            Declare::Active => false,
+        };
+        for queue in &self.queues {
+            let options = QueueDeclareOptions {
+                passive,
+                durable: queue.durable,
+                ..QueueDeclareOptions::default()
+            };
+            channel.queue_declare(queue.name.clone(), options, queue.arguments.clone()).await?;
+            // Whether a binding exists cannot be asked, only that it shall.
+            for (exchange, key) in queue.bindings.iter().filter(|_| !passive) {
+                self.exchange(channel, exchange).await?;
+                let (queue, exchange, key) = (queue.name.clone(), exchange.clone(), key.clone());
+                channel
+                    .queue_bind(queue, exchange, key, QueueBindOptions::default(), FieldTable::default())
+                    .await?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,64 @@
+//! Publishing: every message encoded, then all of them to the broker.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use sendoff::sink::Limits;
+use sendoff::{Delivery, Outcome, Result, Sink};
+
+use crate::RabbitMqConfig;
+use crate::encode::encode;
+use crate::publisher::Publisher;
+
+/// The sink.
+pub struct RabbitMqSink {
+    config: RabbitMqConfig,
+    publisher: Publisher,
+}
+
+impl RabbitMqSink {
+    /// Sets it up. The first batch connects, or [`Sink::check`].
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or a file of it cannot be used.
+    pub fn new(config: RabbitMqConfig) -> Result<Self> {
+        config.validate()?;
+        let publisher = Publisher::new(config.settings(), config.topology())?;
+        Ok(Self { config, publisher })
+    }
+}
+
+#[async_trait]
+impl Sink for RabbitMqSink {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        let mut messages = Vec::with_capacity(batch.len());
+        let mut outcomes = Vec::with_capacity(batch.len());
+        for delivery in batch {
+            outcomes.push(match encode(&self.config, delivery) {
+                Ok(message) => {
+                    messages.push(message);
+                    None
+                }
+                Err(reason) => Some(Outcome::Permanent(reason)),
+            });
+        }
+        let mut published = self.publisher.publish(&messages).await.into_iter();
+        let unanswered = || Outcome::Unknown("the publisher gave no answer".into());
+        let outcome = |refused: Option<Outcome>| refused.or_else(|| published.next()).unwrap_or_else(unanswered);
+        outcomes.into_iter().map(outcome).collect()
+    }
+
+    fn limits(&self) -> Limits {
+        self.publisher.limits()
+    }
+
+    async fn check(&self) -> Result<()> {
+        let routing_key = self.config.routing_key.as_fixed().unwrap_or_default();
+        let exchange = self.config.exchange.as_fixed().map(|exchange| (exchange, routing_key));
+        self.publisher.check(exchange).await
+    }
+
+    async fn close(&self) {
+        self.publisher.close().await;
+    }
+}
