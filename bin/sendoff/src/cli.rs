@@ -38,7 +38,7 @@ pub(crate) struct Global {
     /// The configuration file [default: ./sendoff.toml if it is there]
     #[arg(long, global = true, value_name = "FILE", env = "SENDOFF_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// The database, instead of the configured one: postgres://user@host/database or sqlite:FILE
+    /// The database, instead of the configured one: postgres://user@host/database, mysql://… or sqlite:FILE
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) database: Option<String>,
     /// Print JSON: one document on one line

@@ -7,6 +7,7 @@ use std::time::Duration;
 use sendoff::Result;
 use sendoff::emit::Names;
 use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore};
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_store_postgres::PostgresStore;
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -38,6 +39,10 @@ impl Store {
                 let store = PostgresStore::new(config)?;
                 let roles = Some(store.roles_sql());
                 Ok(Self::of(store, roles))
+            }
+            DatabaseUrl::Mysql(url) => {
+                let config = MysqlConfig::new(url).names(names).retention(database.retention);
+                Ok(Self::of(MysqlStore::new(config)?, None))
             }
             DatabaseUrl::Sqlite(path) => Self::in_file(path, names, database.retention),
         }

@@ -127,8 +127,8 @@ async fn status(store: &Store, session: &Session) -> Done {
 fn roles(store: &Store, session: &Session) -> Done {
     let Some(sql) = &store.roles else {
         return Err(Error::new(ErrorKind::Unsupported, "this database has no roles")
-            .because("SQLite knows no users: whoever may write the file may do everything")
-            .next_step("restrict who may read and write the file")
+            .because("the script of roles is for PostgreSQL; SQLite knows no users at all")
+            .next_step("restrict who may write the file, or grant on MySQL what the documentation of its store lists")
             .into());
     };
     if session.output.json {

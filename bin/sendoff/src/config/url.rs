@@ -12,6 +12,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub(crate) enum DatabaseUrl {
     /// A URL or `key=value` list for PostgreSQL, with its password.
     Postgres(String),
+    /// A URL for MySQL or MariaDB, with its password.
+    Mysql(String),
     /// A file.
     Sqlite(PathBuf),
 }
@@ -22,11 +24,17 @@ impl FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |what: String| {
             Err(Error::new(ErrorKind::Invalid, what)
-                .because("an outbox is in PostgreSQL or in a SQLite file")
-                .next_step("write it like postgres://user:password@host:5432/database or sqlite:path/to/file.db"))
+                .because("an outbox is in PostgreSQL, in MySQL or MariaDB, or in a SQLite file")
+                .next_step(
+                    "write it like postgres://user:password@host:5432/database, \
+                     mysql://user:password@host:3306/database or sqlite:path/to/file.db",
+                ))
         };
         if text.starts_with("postgres://") || text.starts_with("postgresql://") {
             return Ok(Self::Postgres(text.to_owned()));
+        }
+        if text.starts_with("mysql://") || text.starts_with("mariadb://") {
+            return Ok(Self::Mysql(text.to_owned()));
         }
         if let Some(rest) = text.strip_prefix("sqlite:") {
             let path = rest.strip_prefix("//").unwrap_or(rest);
@@ -51,7 +59,7 @@ impl FromStr for DatabaseUrl {
 impl fmt::Display for DatabaseUrl {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Postgres(url) => f.write_str(&without_password(url)),
+            Self::Postgres(url) | Self::Mysql(url) => f.write_str(&without_password(url)),
             Self::Sqlite(path) => write!(f, "sqlite:{}", path.display()),
         }
     }
@@ -129,6 +137,15 @@ mod tests {
     }
 
     #[test]
+    fn mysql_and_mariadb_are_one() {
+        for url in ["mysql://shop:hunter2@db:3306/shop", "mariadb://shop:hunter2@db/shop"] {
+            let parsed: DatabaseUrl = url.parse().unwrap();
+            assert!(parsed.to_string().contains("://shop:***@db"), "{parsed}");
+            assert_eq!(parsed, DatabaseUrl::Mysql(url.to_owned()));
+        }
+    }
+
+    #[test]
     fn sqlite_is_a_path() {
         for (url, path) in [
             ("sqlite:a.db", "a.db"),
@@ -143,7 +160,7 @@ mod tests {
     #[test]
     fn other_texts_are_refused_without_being_quoted() {
         for (url, word) in [
-            ("mysql://shop:hunter2@db/shop", "mysql://"),
+            ("oracle://shop:hunter2@db/shop", "oracle://"),
             ("hunter2", "cannot be read"),
             ("shop:hunter2@db://", "cannot be read"),
             ("", "cannot be read"),

@@ -15,7 +15,7 @@ mod steering;
 
 /// Makes a test for each database out of a function that takes a sandbox.
 #[macro_export]
-macro_rules! on_both_databases {
+macro_rules! on_every_database {
     ($($name:ident)*) => {
         $(mod $name {
             #[test]
@@ -26,6 +26,11 @@ macro_rules! on_both_databases {
             #[test]
             fn on_postgres() {
                 super::$name($crate::sandbox::Sandbox::postgres());
+            }
+
+            #[test]
+            fn on_mysql() {
+                super::$name($crate::sandbox::Sandbox::mysql());
             }
         })*
     };

@@ -1,11 +1,11 @@
-//! `emit`, `ls`, `show` and `dead`, on both databases.
+//! `emit`, `ls`, `show` and `dead`, on every database.
 
 use serde_json::json;
 
-use crate::on_both_databases;
+use crate::on_every_database;
 use crate::sandbox::{Sandbox, lines};
 
-on_both_databases! {
+on_every_database! {
     an_emitted_message_is_listed_and_shown_as_it_was_given
     payloads_come_from_flags_files_and_standard_input
     a_second_emit_with_the_idempotency_key_reports_the_first

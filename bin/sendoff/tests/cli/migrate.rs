@@ -1,9 +1,9 @@
-//! `migrate`, on both databases.
+//! `migrate`, on every database.
 
-use crate::on_both_databases;
+use crate::on_every_database;
 use crate::sandbox::{Place, Sandbox};
 
-on_both_databases! {
+on_every_database! {
     migrate_creates_the_tables_once
     a_dry_run_prints_the_sql_and_changes_nothing
     status_ends_with_4_until_the_tables_are_there

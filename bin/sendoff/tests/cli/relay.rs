@@ -1,4 +1,4 @@
-//! `relay`, on both databases.
+//! `relay`, on every database.
 
 use std::io::Read;
 use std::process::{ChildStdout, Stdio};
@@ -7,10 +7,10 @@ use std::time::{Duration, Instant};
 use rustix::process::Signal;
 use serde_json::json;
 
-use crate::on_both_databases;
+use crate::on_every_database;
 use crate::sandbox::{Running, Sandbox, lines, wait_until};
 
-on_both_databases! {
+on_every_database! {
     once_delivers_what_is_due_and_reports
     a_relay_delivers_until_sigterm_and_frees_its_lanes_at_once
     a_stop_waits_for_what_is_with_a_sink

@@ -1,11 +1,11 @@
-//! `stats`, `retry`, `reset`, `dead discard`, `keys`, `pause`, `lanes`, `reap`, `cleanup` and `audit`, on both databases.
+//! `stats`, `retry`, `reset`, `dead discard`, `keys`, `pause`, `lanes`, `reap`, `cleanup` and `audit`, on every database.
 
 use serde_json::{Value, json};
 
-use crate::on_both_databases;
+use crate::on_every_database;
 use crate::sandbox::Sandbox;
 
-on_both_databases! {
+on_every_database! {
     a_full_disk_fills_the_waiting_table_and_nothing_is_lost
     a_topic_that_is_paused_waits_and_goes_on_when_it_is_resumed
     a_blocked_key_is_seen_and_released

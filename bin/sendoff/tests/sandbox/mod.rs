@@ -13,6 +13,8 @@ use tempfile::TempDir;
 
 /// The variable that names the PostgreSQL server of the tests.
 const POSTGRES: &str = "SENDOFF_TEST_POSTGRES_URL";
+/// The variable that names the MySQL or MariaDB server of the tests.
+const MYSQL: &str = "SENDOFF_TEST_MYSQL_URL";
 
 /// A variable of the test environment.
 pub(crate) fn test_variable(name: &str) -> String {
@@ -24,13 +26,14 @@ pub(crate) fn test_variable(name: &str) -> String {
 pub(crate) enum Place {
     Sqlite(PathBuf),
     Postgres { url: String, schema: String },
+    Mysql { url: String, schema: String },
 }
 
 impl Place {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite:{}", path.display()),
-            Self::Postgres { url, .. } => url.clone(),
+            Self::Postgres { url, .. } | Self::Mysql { url, .. } => url.clone(),
         }
     }
 
@@ -38,10 +41,18 @@ impl Place {
     pub(crate) fn toml(&self) -> String {
         let schema = match self {
             Self::Sqlite(_) => String::new(),
-            Self::Postgres { schema, .. } => format!("schema = {schema:?}\n"),
+            Self::Postgres { schema, .. } | Self::Mysql { schema, .. } => format!("schema = {schema:?}\n"),
         };
         format!("[database]\nurl = {:?}\n{schema}", self.url())
     }
+}
+
+/// A name that nobody else uses.
+fn new_schema() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanos = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
+    format!("cli_{}_{number}_{nanos}", std::process::id())
 }
 
 /// A folder, and a way to run the program in it.
@@ -60,13 +71,18 @@ impl Sandbox {
 
     /// With an outbox in a PostgreSQL schema that is not there yet.
     pub(crate) fn postgres() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let nanos = std::time::UNIX_EPOCH.elapsed().unwrap().subsec_nanos();
-        let schema = format!("cli_{}_{number}_{nanos}", std::process::id());
         let place = Place::Postgres {
             url: test_variable(POSTGRES),
-            schema,
+            schema: new_schema(),
+        };
+        Self::new(tempfile::tempdir().unwrap(), place)
+    }
+
+    /// With an outbox in a MySQL database that is not there yet.
+    pub(crate) fn mysql() -> Self {
+        let place = Place::Mysql {
+            url: test_variable(MYSQL),
+            schema: new_schema(),
         };
         Self::new(tempfile::tempdir().unwrap(), place)
     }
@@ -171,12 +187,16 @@ impl Sandbox {
                 let (url, sql) = (url.clone(), format!("SET search_path TO {schema}; {sql}"));
                 block_on(async move { connect(&url).await.batch_execute(&sql).await.unwrap() });
             }
+            Place::Mysql { url, schema } => run_on_mysql(url, &format!("USE {schema}; {sql}")),
         }
     }
 }
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
+        if let Place::Mysql { url, schema } = &self.place {
+            run_on_mysql(url, &format!("DROP DATABASE IF EXISTS {schema}"));
+        }
         if let Place::Postgres { url, schema } = &self.place {
             let (url, drop) = (url.clone(), format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
             // A test that fails may leave a relay behind that holds locks: the servers are private and end anyway.
@@ -201,6 +221,15 @@ pub(crate) fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
         });
         thread.join().unwrap()
     })
+}
+
+fn run_on_mysql(url: &str, sql: &str) {
+    use mysql_async::prelude::Queryable;
+    block_on(async {
+        let mut conn = mysql_async::Conn::from_url(url).await.unwrap();
+        conn.query_drop(sql).await.unwrap();
+        conn.disconnect().await.unwrap();
+    });
 }
 
 /// A connection that a task of its own keeps going.
