@@ -494,8 +494,8 @@ fn the_database_can_be_named_elsewhere_and_only_once() {
             "line 2: the database is named more than once",
         ),
         (
-            "[database]\nurl = \"mysql://a:hunter2@b/c\"",
-            "line 2: url in [database] cannot be used: mysql:// is no",
+            "[database]\nurl = \"oracle://a:hunter2@b/c\"",
+            "line 2: url in [database] cannot be used: oracle:// is no",
         ),
         (
             "[database]\nurl = [\"hunter2\"]",
