@@ -8,6 +8,7 @@
 //! | proof that nothing was lost, invented or reordered | [`Recorder`] and [`History`] |
 //! | what every adapter crate must be able to do | [`emit_suite`] |
 //! | what every store must be able to do | [`store_suite`] |
+//! | what every sink must be able to do | [`sink_suite`] |
 //! | brokers to connect to, and to kill | [`servers`] |
 //! | a wire that can be cut | [`FaultProxy`] |
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ pub mod memory;
 pub mod recording_hooks;
 mod scripted_sink;
 pub mod servers;
+pub mod sink_suite;
 pub mod store_suite;
 
 pub use fault_proxy::{Fault, FaultProxy};

@@ -16,7 +16,7 @@ const RULES: &[(&str, MayKnow)] = &[
     ("crates/sendoff-wire", MayKnow::Only(&["sendoff"])),
     (
         "crates/sendoff-testkit",
-        MayKnow::Only(&["sendoff", "sendoff-relay", "sendoff-operate"]),
+        MayKnow::Only(&["sendoff", "sendoff-relay", "sendoff-operate", "sendoff-wire"]),
     ),
     ("emit/*", MayKnow::Only(&["sendoff"])),
     ("stores/*", MayKnow::Only(&["sendoff"])),

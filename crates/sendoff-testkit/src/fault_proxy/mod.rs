@@ -83,6 +83,11 @@ impl FaultProxy {
         self.wire.connections()
     }
 
+    /// How many connections are open now.
+    pub fn open(&self) -> u64 {
+        self.wire.open()
+    }
+
     /// How many bytes of requests have come from clients so far.
     pub fn requested(&self) -> u64 {
         self.wire.arrived(Direction::ToServer)

@@ -18,6 +18,7 @@ pub(super) enum Direction {
 pub(super) struct Wire {
     state: watch::Sender<State>,
     connections: AtomicU64,
+    open: AtomicU64,
     arrived: [AtomicU64; 2],
     /// How many bytes may still pass, by direction; `u64::MAX` is no limit.
     left: [AtomicU64; 2],
@@ -41,6 +42,7 @@ impl Wire {
                 cuts: 0,
             }),
             connections: AtomicU64::new(0),
+            open: AtomicU64::new(0),
             arrived: [AtomicU64::new(0), AtomicU64::new(0)],
             left: [AtomicU64::new(u64::MAX), AtomicU64::new(u64::MAX)],
         }
@@ -75,6 +77,10 @@ impl Wire {
         self.connections.load(Ordering::SeqCst)
     }
 
+    pub(super) fn open(&self) -> u64 {
+        self.open.load(Ordering::SeqCst)
+    }
+
     pub(super) fn arrived(&self, direction: Direction) -> u64 {
         self.arrived[direction as usize].load(Ordering::SeqCst)
     }
@@ -87,6 +93,7 @@ impl Wire {
         let (from_server, to_server) = server.split();
         let mut state = self.state.subscribe();
         let cuts = state.borrow_and_update().cuts;
+        self.open.fetch_add(1, Ordering::SeqCst);
         let cut = async {
             // An error means that the proxy is gone.
             let _ = state.wait_for(|state| state.cuts != cuts).await;
@@ -96,6 +103,7 @@ impl Wire {
             _ = self.pump(Direction::ToServer, from_client, to_server) => {}
             _ = self.pump(Direction::ToClient, from_server, to_client) => {}
         }
+        self.open.fetch_sub(1, Ordering::SeqCst);
     }
 
     async fn pump(

@@ -1,0 +1,139 @@
+//! Whatever is in a message arrives.
+
+use std::sync::Arc;
+
+use sendoff::envelope::rfc3339;
+use sendoff::{Delivery, Outcome};
+use sendoff_wire::Format;
+
+use super::HeaderText;
+use super::copy::Copy;
+use super::message::{batch, delivery};
+use super::registry::cases;
+use super::scene::{Scene, publish};
+
+cases![
+    every_format_keeps_the_whole_message,
+    nothing_is_sent_for_an_empty_batch,
+    every_copy_has_the_same_id,
+    a_full_batch_arrives_once,
+];
+
+async fn every_format_keeps_the_whole_message(mut scene: Scene) {
+    for format in scene.capabilities.formats {
+        scene.use_format(*format);
+        let sink = scene.sink();
+        let sent = specimens(&scene);
+        assert_eq!(
+            publish(&sink, &sent).await,
+            vec![Outcome::Delivered; sent.len()],
+            "{format:?}"
+        );
+        let others = *format;
+        for delivery in &sent {
+            let received = scene.broker.received().await;
+            // The broker may still hold what was written in another format.
+            let id = delivery.id.to_string();
+            let own = received.iter().find(|received| {
+                let in_header = received.headers.iter().any(|(_, value)| *value == id);
+                in_header || String::from_utf8_lossy(&received.body).contains(&id)
+            });
+            let own = own.unwrap_or_else(|| panic!("{others:?}: {} was not received", delivery.topic));
+            compare(delivery, &Copy::read(own, *format, scene.capabilities), &scene, *format);
+        }
+        sink.close().await;
+    }
+}
+
+/// Messages with something special about them; the topic says what.
+fn specimens(scene: &Scene) -> Vec<Arc<Delivery>> {
+    let mut specimens = Vec::new();
+    let mut add = |topic: &str, payload: &[u8], change: &dyn Fn(&mut Delivery)| {
+        let mut specimen = delivery(payload.to_vec());
+        specimen.topic = format!("suite.{topic}");
+        change(&mut specimen);
+        specimens.push(Arc::new(specimen));
+    };
+    let binary = |delivery: &mut Delivery| delivery.content_type = Some("application/octet-stream".to_owned());
+    add("json", br#"{"total": 12.50, "b": 1, "a": 2}"#, &|_| {});
+    add("indented", b"{\n  \"a\": 1\n}", &|_| {});
+    add("empty", b"", &binary);
+    add("nul", b"\0before\0\0after\0", &binary);
+    add("bytes", &(0..=255).collect::<Vec<u8>>(), &binary);
+    add("text", "gr\u{fc}n \u{1f980}".as_bytes(), &|delivery| {
+        delivery.content_type = Some("text/plain; charset=utf-8".to_owned());
+    });
+    add("key", b"{}", &|delivery| delivery.key = Some("customer-7".to_owned()));
+    add("event", b"{}", &|delivery| {
+        delivery.key = Some("order:42".to_owned());
+        delivery.aggregate_type = Some("order".to_owned());
+        delivery.aggregate_id = Some("42".to_owned());
+        delivery.schema_version = Some(3);
+    });
+    add("headers", b"{}", &|delivery| {
+        delivery
+            .headers
+            .insert("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+        delivery.headers.insert("x-tenant", "7; a=\"b\", c");
+        delivery.headers.insert("empty", "");
+    });
+    if scene.capabilities.headers == HeaderText::Unicode {
+        add("unicode", b"{}", &|delivery| {
+            delivery.headers.insert("x-name", "gr\u{fc}n \u{1f980} \u{4e2d}");
+        });
+    }
+    specimens
+}
+
+fn compare(sent: &Delivery, copy: &Copy, scene: &Scene, format: Format) {
+    let what = format!("{format:?} {}", sent.topic);
+    assert_eq!(copy.id, sent.id, "{what}");
+    assert_eq!(copy.topic, sent.topic, "{what}");
+    assert_eq!(copy.key, sent.key, "{what}");
+    assert_eq!(copy.created_at, rfc3339(sent.created_at), "{what}");
+    assert_eq!(copy.payload, sent.payload, "{what}: the payload has changed");
+    if let Some(content_type) = &copy.content_type {
+        assert_eq!(content_type, sent.content_type(), "{what}");
+    }
+    for (name, value) in &sent.headers {
+        let is_attribute = name.len() <= 20 && name.bytes().all(|byte| byte.is_ascii_lowercase());
+        let has_no_room = scene.capabilities.headers == HeaderText::None && format == Format::CloudEvents;
+        if is_attribute || !has_no_room {
+            assert_eq!(
+                copy.headers.get(name),
+                Some(value),
+                "{what}: the header {name} of {copy:?}"
+            );
+        }
+    }
+}
+
+async fn nothing_is_sent_for_an_empty_batch(mut scene: Scene) {
+    let sink = scene.sink();
+    assert_eq!(publish(&sink, &[]).await, []);
+    assert_eq!(scene.copies().await, []);
+}
+
+async fn every_copy_has_the_same_id(mut scene: Scene) {
+    let sink = scene.sink();
+    let sent = batch(1);
+    // As when the first confirm was lost.
+    publish(&sink, &sent).await;
+    publish(&sink, &sent).await;
+    for copy in scene.copies_of(&sent).await {
+        assert_eq!(copy.id, sent[0].id);
+    }
+    assert!(scene.copies().await.iter().all(|copy| copy.id == sent[0].id));
+}
+
+async fn a_full_batch_arrives_once(mut scene: Scene) {
+    let sink = scene.sink();
+    let sent = batch(sink.limits().batch.unwrap_or(500).min(500));
+    assert_eq!(publish(&sink, &sent).await, vec![Outcome::Delivered; sent.len()]);
+    scene.copies_of(&sent).await;
+    let counts = scene.counts().await;
+    assert!(
+        counts.len() == sent.len() && counts.values().all(|count| *count == 1),
+        "{counts:?}"
+    );
+}
