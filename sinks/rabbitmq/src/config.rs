@@ -177,7 +177,10 @@ impl RabbitMqConfig {
         let headers = self.headers.keys().map(|name| ("name of a header", name.as_str()));
         for (what, name) in names.into_iter().chain(headers) {
             if name.len() > 255 {
-                return invalid(&format!("the {what} of the RabbitMQ sink is too long"), "AMQP allows 255 bytes");
+                return invalid(
+                    &format!("the {what} of the RabbitMQ sink is too long"),
+                    "AMQP allows 255 bytes",
+                );
             }
         }
         if self.declare != Declare::Off && self.exchange.as_fixed() == Some("") && self.queue.is_none() {
@@ -187,7 +190,10 @@ impl RabbitMqConfig {
             );
         }
         if self.queue.is_some() && self.declare == Declare::Off {
-            return invalid("the RabbitMQ sink names a queue but declares nothing", "set declare = \"active\" or \"passive\"");
+            return invalid(
+                "the RabbitMQ sink names a queue but declares nothing",
+                "set declare = \"active\" or \"passive\"",
+            );
         }
         if self.queue.is_some() && self.exchange.as_fixed().is_none() {
             return invalid(
@@ -196,7 +202,10 @@ impl RabbitMqConfig {
             );
         }
         if self.queue.is_some() && self.queue_type == QueueType::Quorum && !self.durable {
-            return invalid("a quorum queue is always durable", "set queue_type = \"classic\", or leave durable out");
+            return invalid(
+                "a quorum queue is always durable",
+                "set queue_type = \"classic\", or leave durable out",
+            );
         }
         Ok(())
     }
@@ -233,7 +242,11 @@ impl RabbitMqConfig {
                 durable: self.durable,
                 arguments,
                 // To the default exchange every queue is bound already.
-                bindings: if exchange.as_str().is_empty() { vec![] } else { vec![binding] },
+                bindings: if exchange.as_str().is_empty() {
+                    vec![]
+                } else {
+                    vec![binding]
+                },
             }
         };
         Topology {

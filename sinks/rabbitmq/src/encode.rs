@@ -29,7 +29,10 @@ pub(crate) fn encode(config: &RabbitMqConfig, delivery: &Delivery) -> Result<Pre
             headers.insert(short("name of a header", name)?, long(&value));
         }
     }
-    let seconds = delivery.created_at.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let seconds = delivery
+        .created_at
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs());
     let mut properties = BasicProperties::default()
         .with_message_id(short("id", &delivery.id.to_string())?)
         .with_timestamp(seconds)
@@ -115,12 +118,18 @@ mod tests {
         let message = encode(&config("correlation_id = '{key}'"), &delivery()).unwrap();
         let properties = &message.properties;
         assert_eq!(message.routing_key.as_str(), "order.placed");
-        assert_eq!(properties.message_id().as_ref().unwrap().as_str(), Uuid::from_u128(7).to_string());
+        assert_eq!(
+            properties.message_id().as_ref().unwrap().as_str(),
+            Uuid::from_u128(7).to_string()
+        );
         assert_eq!(properties.kind().as_ref().unwrap().as_str(), "order.placed");
         assert_eq!(properties.content_type().as_ref().unwrap().as_str(), "application/json");
         assert_eq!(properties.app_id().as_ref().unwrap().as_str(), "sendoff");
         assert_eq!(properties.correlation_id().as_ref().unwrap().as_str(), "k");
-        assert_eq!((*properties.timestamp(), *properties.delivery_mode()), (Some(1), Some(PERSISTENT)));
+        assert_eq!(
+            (*properties.timestamp(), *properties.delivery_mode()),
+            (Some(1), Some(PERSISTENT))
+        );
         assert_eq!((properties.priority(), properties.expiration()), (&None, &None));
     }
 
@@ -131,7 +140,10 @@ mod tests {
             *encode(config, &delivery).unwrap().properties.priority()
         };
         let nine = config("");
-        assert_eq!([-3, 5, 9, 10, 300].map(|given| priority(given, &nine)), [0, 5, 9, 9, 9].map(Some));
+        assert_eq!(
+            [-3, 5, 9, 10, 300].map(|given| priority(given, &nine)),
+            [0, 5, 9, 9, 9].map(Some)
+        );
         let all = config("max_priority = 255");
         assert_eq!([10, 300].map(|given| priority(given, &all)), [10, 255].map(Some));
     }
@@ -140,8 +152,17 @@ mod tests {
     fn a_name_that_amqp_has_no_room_for_is_refused_with_its_size() {
         let topic = "t".repeat(256);
         let reason = encode(&config(""), &Delivery { topic, ..delivery() }).unwrap_err();
-        assert!(reason.text().contains("topic has 256 bytes and AMQP allows 255"), "{reason:?}");
-        let longest = encode(&config(""), &Delivery { topic: "t".repeat(255), ..delivery() });
+        assert!(
+            reason.text().contains("topic has 256 bytes and AMQP allows 255"),
+            "{reason:?}"
+        );
+        let longest = encode(
+            &config(""),
+            &Delivery {
+                topic: "t".repeat(255),
+                ..delivery()
+            },
+        );
         assert!(longest.is_ok());
     }
 

@@ -55,7 +55,12 @@ impl Failure {
 
     pub(crate) fn closed() -> Self {
         let why = "the relay is stopping";
-        Self::new(ErrorKind::Unreachable, "RabbitMQ is not used any more", why, "start the relay")
+        Self::new(
+            ErrorKind::Unreachable,
+            "RabbitMQ is not used any more",
+            why,
+            "start the relay",
+        )
     }
 
     /// Connecting did not work.
@@ -65,7 +70,8 @@ impl Failure {
             lapin::ErrorKind::IOError(io) => Self::io(what, io),
             lapin::ErrorKind::ProtocolError(refusal) => Self::refused(what, refusal),
             lapin::ErrorKind::InvalidProtocolVersion(_) | lapin::ErrorKind::ParsingError(_) => {
-                let next = "give the address of a RabbitMQ with AMQP 0-9-1; amqps:// for its TLS port, amqp:// for the other";
+                let next =
+                    "give the address of a RabbitMQ with AMQP 0-9-1; amqps:// for its TLS port, amqp:// for the other";
                 Self::new(ErrorKind::Invalid, what, "the far side does not speak AMQP 0-9-1", next)
             }
             // The client lets others match on it only with this arm.
@@ -106,9 +112,10 @@ impl Failure {
     fn refused(what: String, refusal: &AMQPError) -> Self {
         let why = refusal.get_message().as_str();
         let (kind, next) = match refusal.kind() {
-            AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => {
-                (ErrorKind::Denied, "correct user and password: rabbitmqctl authenticate_user")
-            }
+            AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => (
+                ErrorKind::Denied,
+                "correct user and password: rabbitmqctl authenticate_user",
+            ),
             AMQPErrorKind::Hard(AMQPHardError::NOTALLOWED | AMQPHardError::INVALIDPATH) => (
                 ErrorKind::Denied,
                 "create the virtual host (rabbitmqctl add_vhost) and let the user in (rabbitmqctl set_permissions)",
@@ -126,7 +133,12 @@ impl Failure {
     /// The connection ended.
     pub(crate) fn lost(error: &lapin::Error) -> Self {
         let next = "nothing to do if RabbitMQ was restarted; otherwise look into its log";
-        let mut failure = Self::new(ErrorKind::Unreachable, "the connection to RabbitMQ was lost", said(error), next);
+        let mut failure = Self::new(
+            ErrorKind::Unreachable,
+            "the connection to RabbitMQ was lost",
+            said(error),
+            next,
+        );
         failure.passing = true;
         failure.source = Some(error.clone());
         failure
@@ -179,7 +191,9 @@ impl Failure {
 
 impl From<Failure> for Error {
     fn from(failure: Failure) -> Self {
-        let error = Self::new(failure.kind, failure.what).because(failure.why).next_step(failure.next);
+        let error = Self::new(failure.kind, failure.what)
+            .because(failure.why)
+            .next_step(failure.next);
         match failure.source {
             Some(source) => error.with_source(source),
             None => error,
@@ -249,7 +263,8 @@ pub(crate) fn unroutable(message: &Prepared, code: u16, text: &str) -> Outcome {
             key.as_str()
         )
     };
-    let reason = format!("RabbitMQ returned the message as unroutable, {code} {text}: {lack}; then replay the message)");
+    let reason =
+        format!("RabbitMQ returned the message as unroutable, {code} {text}: {lack}; then replay the message)");
     Outcome::Permanent(reason.into())
 }
 
@@ -300,9 +315,16 @@ mod tests {
              authenticate_user)"
         );
         let error = Error::from(failure);
-        assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::Denied, reason.text()));
+        assert_eq!(
+            (error.kind(), error.to_string().as_str()),
+            (ErrorKind::Denied, reason.text())
+        );
         assert!(connecting(amqp(AMQPHardError::CONNECTIONFORCED, "shutdown")).passing);
-        assert!(connecting(amqp(AMQPHardError::NOTALLOWED, "vhost")).text().contains("add_vhost"));
+        assert!(
+            connecting(amqp(AMQPHardError::NOTALLOWED, "vhost"))
+                .text()
+                .contains("add_vhost")
+        );
     }
 
     #[test]
@@ -328,7 +350,10 @@ mod tests {
                 "{outcome:?}"
             );
         }
-        assert!(matches!(of_message(&amqp(AMQPSoftError::RESOURCELOCKED, "locked")), Outcome::Temporary(_)));
+        assert!(matches!(
+            of_message(&amqp(AMQPSoftError::RESOURCELOCKED, "locked")),
+            Outcome::Temporary(_)
+        ));
     }
 
     #[test]
@@ -337,6 +362,9 @@ mod tests {
         assert!(!refused("access to exchange 'x' refused"));
         assert!(refused("access to topic 'k' in exchange 'x' refused"));
         assert!(is_about_exchange(&amqp(AMQPSoftError::NOTFOUND, "no exchange 'x'")));
-        assert!(!is_about_exchange(&amqp(AMQPSoftError::PRECONDITIONFAILED, "too large")));
+        assert!(!is_about_exchange(&amqp(
+            AMQPSoftError::PRECONDITIONFAILED,
+            "too large"
+        )));
     }
 }

@@ -41,7 +41,9 @@ async fn a_message_that_no_queue_takes_is_returned_and_only_that() {
     let sink = sink(RabbitMqConfig::new(&url, &exchange).unwrap());
     // Many, so that the broker confirms several at once: the client then guesses which of them was returned.
     for _ in 0..20 {
-        let topics: Vec<&str> = (0..100).map(|at| if at % 7 == 3 { "refund.made" } else { "order.placed" }).collect();
+        let topics: Vec<&str> = (0..100)
+            .map(|at| if at % 7 == 3 { "refund.made" } else { "order.placed" })
+            .collect();
         let messages = batch(&topics);
         let outcomes = sink.publish(&messages).await;
         for (topic, outcome) in topics.iter().zip(&outcomes) {
@@ -50,7 +52,10 @@ async fn a_message_that_no_queue_takes_is_returned_and_only_that() {
                 _ => assert_eq!(*outcome, Outcome::Delivered),
             }
         }
-        let routed: Vec<Arc<Delivery>> = messages.into_iter().filter(|message| message.topic == "order.placed").collect();
+        let routed: Vec<Arc<Delivery>> = messages
+            .into_iter()
+            .filter(|message| message.topic == "order.placed")
+            .collect();
         assert_eq!(consumer.drain(&queue).await, ids(&routed));
     }
     let outcomes = broker::sink(to_queues(&url)).publish(&batch(["no-such-queue"])).await;
@@ -94,7 +99,11 @@ async fn an_exchange_that_is_deleted_under_way_takes_no_neighbour_with_it() {
     // The sink has seen both, and asks no more.
     all_delivered(&sink.publish(&batch([&kept, &doomed])).await);
     consumer.drain(&queue).await;
-    consumer.channel.exchange_delete(doomed.as_str().into(), Default::default()).await.unwrap();
+    consumer
+        .channel
+        .exchange_delete(doomed.as_str().into(), Default::default())
+        .await
+        .unwrap();
     let topics: Vec<&String> = (0..200).map(|at| if at == 50 { &doomed } else { &kept }).collect();
     let messages = batch(&topics);
     let outcomes = sink.publish(&messages).await;
@@ -130,7 +139,11 @@ async fn without_its_one_exchange_the_sink_is_down_until_it_is_declared() {
     let queue = consumer.queue(&[]).await;
     consumer.bind(&queue, &exchange, "", FieldTable::default()).await;
     sink.check().await.unwrap();
-    assert_eq!(consumer.drain(&queue).await, Vec::<String>::new(), "a check sends nothing");
+    assert_eq!(
+        consumer.drain(&queue).await,
+        Vec::<String>::new(),
+        "a check sends nothing"
+    );
     all_delivered(&sink.publish(&batch(["a", "b"])).await);
 }
 
@@ -149,7 +162,10 @@ async fn a_full_queue_that_rejects_is_a_temporary_failure() {
     all_delivered(&sink.publish(&batch([&full])).await);
     let roomy = consumer.queue(&[]).await;
     let outcomes = sink.publish(&batch([&full, &roomy])).await;
-    assert!(matches!(&outcomes[0], Outcome::Temporary(reason) if reason.text().contains("full")), "{outcomes:?}");
+    assert!(
+        matches!(&outcomes[0], Outcome::Temporary(reason) if reason.text().contains("full")),
+        "{outcomes:?}"
+    );
     assert_eq!(outcomes[1], Outcome::Delivered);
     consumer.drain(&full).await;
     all_delivered(&sink.publish(&batch([&full])).await);
@@ -159,7 +175,10 @@ async fn a_full_queue_that_rejects_is_a_temporary_failure() {
 async fn exchange_key_and_headers_are_filled_in_from_the_message() {
     let url = RabbitMq::shared().url().to_owned();
     let consumer = Consumer::connect(&url).await;
-    let (queue, exchange) = (consumer.queue(&[]).await, consumer.exchange(ExchangeKind::Headers).await);
+    let (queue, exchange) = (
+        consumer.queue(&[]).await,
+        consumer.exchange(ExchangeKind::Headers).await,
+    );
     let mut wanted = FieldTable::default();
     wanted.insert("region".into(), AMQPValue::LongString("eu-shop".into()));
     consumer.bind(&queue, &exchange, "", wanted).await;
@@ -187,7 +206,10 @@ async fn exchange_key_and_headers_are_filled_in_from_the_message() {
     assert_eq!(arrived.routing_key.as_str(), "order.placed.k1");
     assert_eq!(arrived.data, [0, 159, 146, 150]);
     let properties = &arrived.properties;
-    assert_eq!(properties.message_id().as_ref().unwrap().as_str(), messages[0].id.to_string());
+    assert_eq!(
+        properties.message_id().as_ref().unwrap().as_str(),
+        messages[0].id.to_string()
+    );
     assert_eq!(properties.timestamp(), &Some(1_700_000_000));
     assert_eq!(properties.delivery_mode(), &Some(2));
     let headers = properties.headers().as_ref().unwrap();
@@ -317,6 +339,10 @@ async fn a_batch_that_is_dropped_does_not_disturb_the_next() {
         let _ = tokio::time::timeout(Duration::from_micros(micros), sink.publish(&dropped)).await;
         let messages = batch(vec![&queue; 50]);
         all_delivered(&sink.publish(&messages).await);
-        assert_eq!(consumer.drain(&queue).await, ids(&messages), "dropped after {micros} µs");
+        assert_eq!(
+            consumer.drain(&queue).await,
+            ids(&messages),
+            "dropped after {micros} µs"
+        );
     }
 }

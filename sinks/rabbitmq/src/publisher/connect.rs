@@ -107,7 +107,11 @@ impl Connector {
     fn uri(&self) -> Result<AMQPUri, Failure> {
         let settings = &self.settings;
         let url = settings.address.reveal();
-        let scheme = if self.tls.is_some() { AMQPScheme::AMQPS } else { AMQPScheme::AMQP };
+        let scheme = if self.tls.is_some() {
+            AMQPScheme::AMQPS
+        } else {
+            AMQPScheme::AMQP
+        };
         let port = url.port().unwrap_or(scheme.default_port());
         // What is escaped in a URL is so in a password, too; one that is kept apart is taken as it is.
         let written: AMQPUri = url.as_str().parse().map_err(|_: String| {
@@ -129,7 +133,11 @@ impl Connector {
                 port,
             },
             // An empty name is never meant, and every other client reads it so.
-            vhost: if written.vhost.is_empty() { "/".to_owned() } else { written.vhost },
+            vhost: if written.vhost.is_empty() {
+                "/".to_owned()
+            } else {
+                written.vhost
+            },
             query: AMQPQueryString {
                 heartbeat: u16::try_from(settings.heartbeat.as_secs()).ok(),
                 auth_mechanism: settings.external_auth.then_some(SASLMechanism::External),
@@ -166,7 +174,10 @@ mod tests {
         assert_eq!((read.authority.host.as_str(), read.authority.port), ("::1", 7));
         assert_eq!(read.vhost, "orders/eu");
         assert_eq!(read.authority.userinfo.password, "a/b");
-        assert_eq!(uri("amqp://me@host", Some("a%2Fb")).authority.userinfo.password, "a%2Fb");
+        assert_eq!(
+            uri("amqp://me@host", Some("a%2Fb")).authority.userinfo.password,
+            "a%2Fb"
+        );
         for slash in ["amqp://host", "amqp://host/", "amqp://host/%2f"] {
             let read = uri(slash, None);
             assert_eq!((read.vhost.as_str(), read.authority.port), ("/", 5672), "{slash}");

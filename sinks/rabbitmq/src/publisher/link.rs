@@ -50,10 +50,12 @@ impl Link {
             channel.confirm_select(ConfirmSelectOptions::default()).await?;
             Ok(channel)
         };
-        let channel = opening.await.map_err(|error: lapin::Error| match error::channel_error(&error) {
-            Some(refusal) => Failure::misplaced(refusal.clone()),
-            None => Failure::lost(&error),
-        })?;
+        let channel = opening
+            .await
+            .map_err(|error: lapin::Error| match error::channel_error(&error) {
+                Some(refusal) => Failure::misplaced(refusal.clone()),
+                None => Failure::lost(&error),
+            })?;
         Ok(Self {
             connection,
             channel,

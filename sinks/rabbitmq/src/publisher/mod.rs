@@ -98,7 +98,10 @@ impl Publisher {
             }
         }
         let unsettled = || Failure::silent(patience).unknown();
-        work.outcomes.into_iter().map(|outcome| outcome.unwrap_or_else(unsettled)).collect()
+        work.outcomes
+            .into_iter()
+            .map(|outcome| outcome.unwrap_or_else(unsettled))
+            .collect()
     }
 
     /// Reaches the broker, logs in, and asks whether this exchange could be published to, without publishing.
@@ -110,7 +113,10 @@ impl Publisher {
         if let Some((exchange, routing_key)) = exchange {
             let (exchange, routing_key) = (exchange.into(), routing_key.into());
             let Connector { settings, topology, .. } = &self.pool.connector;
-            match link.probe(&exchange, &routing_key, topology, settings.connect_timeout).await {
+            match link
+                .probe(&exchange, &routing_key, topology, settings.connect_timeout)
+                .await
+            {
                 Ok(()) => {}
                 Err(No::Exchange(refusal)) => return Err(Failure::misplaced(refusal).into()),
                 Err(No::Broker(failure)) => return Err(failure.into()),
@@ -203,7 +209,10 @@ impl Publisher {
                 at += 1;
                 continue;
             }
-            match link.probe(exchange, routing_key, topology, settings.connect_timeout).await {
+            match link
+                .probe(exchange, routing_key, topology, settings.connect_timeout)
+                .await
+            {
                 Ok(()) => {
                     if link.known.len() >= KNOWN_EXCHANGES {
                         link.known.clear();

@@ -115,14 +115,20 @@ impl Drop for Loan<'_> {
 impl Deref for Loan<'_> {
     type Target = Link;
 
-    #[allow(clippy::expect_used, reason = "it is only taken out by methods that consume the loan")]
+    #[allow(
+        clippy::expect_used,
+        reason = "it is only taken out by methods that consume the loan"
+    )]
     fn deref(&self) -> &Link {
         self.link.as_ref().expect("a loan has a link")
     }
 }
 
 impl DerefMut for Loan<'_> {
-    #[allow(clippy::expect_used, reason = "it is only taken out by methods that consume the loan")]
+    #[allow(
+        clippy::expect_used,
+        reason = "it is only taken out by methods that consume the loan"
+    )]
     fn deref_mut(&mut self) -> &mut Link {
         self.link.as_mut().expect("a loan has a link")
     }

@@ -56,7 +56,9 @@ impl Prepared {
 
 fn table_bytes(table: &FieldTable) -> usize {
     let fields = table.inner().iter();
-    4 + fields.map(|(name, value)| 1 + name.as_str().len() + value_bytes(value)).sum::<usize>()
+    4 + fields
+        .map(|(name, value)| 1 + name.as_str().len() + value_bytes(value))
+        .sum::<usize>()
 }
 
 /// With the byte of its type.

@@ -59,13 +59,19 @@ impl Settings {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next.to_owned()));
         let url = self.address.with_scheme(&["amqp", "amqps"])?.reveal();
         if url.query().is_some() {
-            return invalid("the URL of RabbitMQ has parameters", "use settings of the sink, such as heartbeat");
+            return invalid(
+                "the URL of RabbitMQ has parameters",
+                "use settings of the sink, such as heartbeat",
+            );
         }
         if self.tls.is_some() && url.scheme() == "amqp" {
             return invalid("TLS is set up, but the URL starts with amqp://", "write amqps://");
         }
         if self.external_auth && self.tls.as_ref().is_none_or(|tls| tls.cert_file.is_none()) {
-            return invalid("external_auth needs a certificate of our own", "set tls.cert_file and tls.key_file");
+            return invalid(
+                "external_auth needs a certificate of our own",
+                "set tls.cert_file and tls.key_file",
+            );
         }
         if self.heartbeat < Duration::from_secs(1) || self.heartbeat > Duration::from_secs(3600) {
             return invalid("heartbeat is out of range", "use 1s to 1h");
@@ -82,7 +88,10 @@ impl Settings {
             return invalid("window is 0, so that nothing could be sent", "use for example 1000");
         }
         if self.max_message_bytes == 0 {
-            return invalid("max_message_bytes is 0", "use RabbitMQ's max_message_size, for example 16777216");
+            return invalid(
+                "max_message_bytes is 0",
+                "use RabbitMQ's max_message_size, for example 16777216",
+            );
         }
         Ok(())
     }

@@ -67,7 +67,9 @@ impl Topology {
             ..ExchangeDeclareOptions::default()
         };
         let kind = exchange.kind.clone();
-        channel.exchange_declare(name.clone(), kind, options, FieldTable::default()).await
+        channel
+            .exchange_declare(name.clone(), kind, options, FieldTable::default())
+            .await
     }
 
     /// Declares the queues, and the exchanges that they are bound to.
@@ -83,7 +85,9 @@ impl Topology {
                 durable: queue.durable,
                 ..QueueDeclareOptions::default()
             };
-            channel.queue_declare(queue.name.clone(), options, queue.arguments.clone()).await?;
+            channel
+                .queue_declare(queue.name.clone(), options, queue.arguments.clone())
+                .await?;
             // Whether a binding exists cannot be asked, only that it shall.
             for (exchange, key) in queue.bindings.iter().filter(|_| !passive) {
                 self.exchange(channel, exchange).await?;

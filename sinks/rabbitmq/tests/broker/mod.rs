@@ -41,7 +41,10 @@ pub(crate) fn message(topic: &str) -> Delivery {
 }
 
 pub(crate) fn batch(topics: impl IntoIterator<Item = impl ToString>) -> Vec<Arc<Delivery>> {
-    topics.into_iter().map(|topic| Arc::new(message(&topic.to_string()))).collect()
+    topics
+        .into_iter()
+        .map(|topic| Arc::new(message(&topic.to_string())))
+        .collect()
 }
 
 pub(crate) fn ids(batch: &[Arc<Delivery>]) -> Vec<String> {
@@ -70,13 +73,17 @@ pub(crate) fn all_delivered(outcomes: &[Outcome]) {
 
 #[track_caller]
 pub(crate) fn permanent(outcome: &Outcome, words: &[&str]) {
-    let Outcome::Permanent(reason) = outcome else { panic!("{outcome:?}") };
+    let Outcome::Permanent(reason) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert!(words.iter().all(|word| reason.text().contains(word)), "{reason:?}");
 }
 
 #[track_caller]
 pub(crate) fn down(outcome: &Outcome, words: &[&str]) {
-    let Outcome::SinkDown(reason) = outcome else { panic!("{outcome:?}") };
+    let Outcome::SinkDown(reason) = outcome else {
+        panic!("{outcome:?}")
+    };
     assert!(words.iter().all(|word| reason.text().contains(word)), "{reason:?}");
 }
 
@@ -106,14 +113,19 @@ impl Consumer {
             durable: true,
             ..QueueDeclareOptions::default()
         };
-        self.channel.queue_declare(queue.as_str().into(), options, table).await.unwrap();
+        self.channel
+            .queue_declare(queue.as_str().into(), options, table)
+            .await
+            .unwrap();
         queue
     }
 
     pub(crate) async fn exchange(&self, kind: ExchangeKind) -> String {
         let exchange = name("exchange");
         let options = ExchangeDeclareOptions::default();
-        let declared = self.channel.exchange_declare(exchange.as_str().into(), kind, options, FieldTable::default());
+        let declared = self
+            .channel
+            .exchange_declare(exchange.as_str().into(), kind, options, FieldTable::default());
         declared.await.unwrap();
         exchange
     }
@@ -121,13 +133,18 @@ impl Consumer {
     pub(crate) async fn bind(&self, queue: &str, exchange: &str, key: &str, arguments: FieldTable) {
         let short = |text: &str| ShortString::from(text);
         let options = QueueBindOptions::default();
-        let bound = self.channel.queue_bind(short(queue), short(exchange), short(key), options, arguments);
+        let bound = self
+            .channel
+            .queue_bind(short(queue), short(exchange), short(key), options, arguments);
         bound.await.unwrap();
     }
 
     /// The next message, if there is one.
     pub(crate) async fn get(&self, queue: &str) -> Option<BasicGetMessage> {
-        self.channel.basic_get(queue.into(), BasicGetOptions { no_ack: true }).await.unwrap()
+        self.channel
+            .basic_get(queue.into(), BasicGetOptions { no_ack: true })
+            .await
+            .unwrap()
     }
 
     /// All that is in a queue, by message id, in order.
