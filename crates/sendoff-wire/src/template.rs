@@ -68,6 +68,19 @@ impl Template {
     /// # Errors
     /// [`Unfilled`].
     pub fn fill_escaped(&self, delivery: &Delivery, escape: impl Fn(&str, &mut String)) -> Result<String, Unfilled> {
+        self.fill_named(delivery, |_, value, out| escape(value, out))
+    }
+
+    /// Like [`Template::fill_escaped`], for brokers where fields differ; `escape` learns the field's name first (`header`
+    /// for all headers).
+    ///
+    /// # Errors
+    /// [`Unfilled`].
+    pub fn fill_named(
+        &self,
+        delivery: &Delivery,
+        escape: impl Fn(&str, &str, &mut String),
+    ) -> Result<String, Unfilled> {
         let mut out = String::with_capacity(self.text.len() + 32);
         for part in &self.parts {
             match part {
@@ -96,7 +109,7 @@ impl Field {
         delivery: &Delivery,
         default: Option<&str>,
         template: &str,
-        escape: &impl Fn(&str, &mut String),
+        escape: &impl Fn(&str, &str, &mut String),
         out: &mut String,
     ) -> Result<(), Unfilled> {
         let number;
@@ -121,7 +134,7 @@ impl Field {
         };
         match value.or(default) {
             Some(value) => {
-                escape(value, out);
+                escape(self.name(), value, out);
                 Ok(())
             }
             None => Err(Unfilled {
@@ -132,17 +145,26 @@ impl Field {
     }
 }
 
+impl Field {
+    fn name(&self) -> &'static str {
+        match self {
+            Self::Id => "id",
+            Self::Topic => "topic",
+            Self::Key => "key",
+            Self::AggregateType => "aggregate_type",
+            Self::AggregateId => "aggregate_id",
+            Self::SchemaVersion => "schema_version",
+            Self::Priority => "priority",
+            Self::Header(_) => "header",
+        }
+    }
+}
+
 impl fmt::Display for Field {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Id => f.write_str("id"),
-            Self::Topic => f.write_str("topic"),
-            Self::Key => f.write_str("key"),
-            Self::AggregateType => f.write_str("aggregate_type"),
-            Self::AggregateId => f.write_str("aggregate_id"),
-            Self::SchemaVersion => f.write_str("schema_version"),
-            Self::Priority => f.write_str("priority"),
             Self::Header(name) => write!(f, "header:{name}"),
+            field => f.write_str(field.name()),
         }
     }
 }
