@@ -1,7 +1,7 @@
 //! Emit Sendoff messages inside a sqlx transaction.
 //!
 //! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut sqlx::Transaction`, of
-//! PostgreSQL (feature `postgres`) and of SQLite (feature `sqlite`).
+//! PostgreSQL (feature `postgres`), of MySQL and MariaDB (feature `mysql`), and of SQLite (feature `sqlite`).
 //!
 //! ```no_run
 //! use sendoff::{Message, Outbox};
@@ -48,6 +48,13 @@
 //! # }
 //! ```
 //!
+//! ```compile_fail,E0277
+//! # use sendoff_sqlx as _;
+//! # async fn with_mysql(outbox: sendoff::Outbox, mut connection: sqlx::MySqlConnection, message: sendoff::Message) {
+//! outbox.emit(&mut connection, message).await;
+//! # }
+//! ```
+//!
 //! # Poolers
 //!
 //! Behind a pooler that hands out a connection per transaction, statements with a name fail. On a connection that holds
@@ -55,11 +62,15 @@
 //! a second round trip; otherwise the statement is cached like the application's own.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "mysql")]
+mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
 
+#[cfg(feature = "mysql")]
+pub use mysql::SqlxMysql;
 #[cfg(feature = "postgres")]
 pub use postgres::SqlxPostgres;
 #[cfg(feature = "sqlite")]
