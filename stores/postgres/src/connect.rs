@@ -1,28 +1,35 @@
 //! One connection to the server.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
-use tokio_postgres::tls::NoTlsStream;
-use tokio_postgres::{Client, Connection, NoTls, Socket};
+use tokio_postgres::tls::MakeTlsConnect;
+use tokio_postgres::{Client, Connection, Socket};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::PostgresConfig;
 use crate::error::{from_driver, timed_out};
+use crate::url;
 
-/// How to connect. The only place that knows about transport: TLS belongs here.
-#[derive(Debug, Clone)]
+/// An encrypted stream, where it is encrypted.
+type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// How to connect. The only place that knows about transport.
+#[derive(Clone)]
 pub(crate) struct Connector {
     driver: tokio_postgres::Config,
+    tls: MakeRustlsConnect,
     connect_timeout: Duration,
 }
 
 impl Connector {
     pub(crate) fn new(config: &PostgresConfig) -> Result<Self> {
-        let mut driver: tokio_postgres::Config = config
-            .url
+        let (rest, tls) = url::split(&config.url)?;
+        let mut driver: tokio_postgres::Config = rest
             .parse()
             .map_err(|error| from_driver("the PostgreSQL store cannot be set up", error))?;
         driver
@@ -38,17 +45,19 @@ impl Connector {
                 .because("a timeout is zero")
                 .next_step("give connect_timeout and statement_timeout a length"));
         }
+        let tls = MakeRustlsConnect::new(tls.apply(&mut driver)?);
         Ok(Self {
             driver,
+            tls,
             connect_timeout: config.connect_timeout,
         })
     }
 
     /// The two halves of a new connection; the second has to be polled for the first to work.
-    pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, NoTlsStream>)> {
+    pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, TlsStream>)> {
         let what = "cannot connect to the database";
         // The driver's own limit ends with the socket's connection; a server that accepts and says nothing needs this one.
-        match timeout(self.connect_timeout, self.driver.connect(NoTls)).await {
+        match timeout(self.connect_timeout, self.driver.connect(self.tls.clone())).await {
             Ok(connected) => connected.map_err(|error| from_driver(what, error)),
             Err(_) => Err(timed_out(what, self.connect_timeout)),
         }
@@ -67,6 +76,15 @@ impl Connector {
             driver,
             busy: AtomicBool::new(false),
         })
+    }
+}
+
+/// Without the driver's settings: they hold the password.
+impl fmt::Debug for Connector {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connector")
+            .field("connect_timeout", &self.connect_timeout)
+            .finish_non_exhaustive()
     }
 }
 

@@ -62,12 +62,18 @@ fn from_connection(what: &str, error: tokio_postgres::Error) -> Error {
     let why = io.map_or_else(|| said.clone(), ToString::to_string);
     // The driver keeps its own kinds to itself; its words are what tells them apart.
     let (kind, next) = match said.as_str() {
+        "error performing TLS handshake" => {
+            let (kind, next) = handshake(io);
+            return Error::new(kind, what)
+                .because(why_tls(&error))
+                .next_step(next)
+                .with_source(error);
+        }
         _ if io.is_some() || error.is_closed() => (ErrorKind::Unreachable, UNREACHABLE),
         "error connecting to server" | "timeout waiting for server" | "unexpected message from server" => {
             (ErrorKind::Unreachable, UNREACHABLE)
         }
         "authentication error" => (ErrorKind::Denied, "check the user and password in the database's URL"),
-        "error performing TLS handshake" => (ErrorKind::Unsupported, "use sslmode=disable or prefer"),
         "invalid configuration" | "invalid connection string" => {
             // Its source may quote the URL, and that may hold a password.
             return Error::new(ErrorKind::Invalid, what)
@@ -77,6 +83,34 @@ fn from_connection(what: &str, error: tokio_postgres::Error) -> Error {
         _ => return odd_answer(what, why).with_source(error),
     };
     Error::new(kind, what).because(why).next_step(next).with_source(error)
+}
+
+/// What a failed handshake means: the server's certificate, the network, or a server without TLS.
+fn handshake(io: Option<&std::io::Error>) -> (ErrorKind, &'static str) {
+    let tls = io
+        .and_then(std::io::Error::get_ref)
+        .and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match (tls, io) {
+        (Some(rustls::Error::InvalidCertificate(_)), _) => (
+            ErrorKind::Denied,
+            "set sslrootcert in the database's URL to its authority, and use the host name that is in its certificate; \
+             sslmode=require encrypts without checking whom it talks to",
+        ),
+        (Some(_), _) => (
+            ErrorKind::Denied,
+            "check sslcert and sslkey in the database's URL, and the server's log",
+        ),
+        (None, Some(_)) => (ErrorKind::Unreachable, UNREACHABLE),
+        (None, None) => (
+            ErrorKind::Unsupported,
+            "switch TLS on at the server; where nobody can read along, sslmode=disable in the database's URL does without",
+        ),
+    }
+}
+
+/// What stands behind the driver's one sentence.
+fn why_tls(error: &tokio_postgres::Error) -> String {
+    error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
 const UNREACHABLE: &str = "check that the database runs and can be reached; the call can be made again";

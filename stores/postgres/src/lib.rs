@@ -14,6 +14,10 @@
 //! | operate | `operate.rs`, `operate/` |
 //! | clean | `clean.rs` |
 //! | wake | `listen.rs` |
+//! | connect | `connect.rs`, `url.rs`, `tls.rs`, `verify.rs` |
+//!
+//! Connections are encrypted as `sslmode`, `sslrootcert`, `sslcert` and `sslkey` in the URL say, with libpq's meanings. A
+//! URL without `sslmode` means `prefer` on this machine and `verify-full` for any other host.
 //!
 //! ```no_run
 //! use sendoff::store::MigrateStore;
@@ -48,6 +52,9 @@ mod settle;
 mod store;
 mod straggler;
 mod texts;
+mod tls;
+mod url;
+mod verify;
 
 pub use config::PostgresConfig;
 pub use store::PostgresStore;

@@ -17,4 +17,5 @@ mod retention;
 mod roles;
 mod scratch;
 mod settle;
+mod tls;
 mod wake;
