@@ -1,0 +1,171 @@
+//! Connecting and logging in.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::{ConnectOptions, ServerAddr};
+use rustls::{ClientConfig, RootCertStore};
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_wire::{Address, Dial, Refusal};
+use tokio::sync::watch;
+
+use crate::NatsConfig;
+use crate::error;
+use crate::link::{Link, News};
+
+/// More acknowledgements than all batches together wait for; the limit is kept by this sink, a batch at a time.
+const NO_LIMIT: usize = 1 << 20;
+
+pub(crate) struct Dialer(pub(crate) Arc<NatsConfig>);
+
+impl Dial for Dialer {
+    type Connection = Link;
+
+    async fn dial(&self) -> Result<Link, Refusal> {
+        let config = &self.0;
+        let (sender, news) = watch::channel(News::default());
+        let sender = Arc::new(sender);
+        let options = options(config)?.event_callback(move |event| {
+            let sender = Arc::clone(&sender);
+            async move { sender.send_modify(|news| news.learn(&event)) }
+        });
+        let addresses = addresses(config)?;
+        let connecting = Box::pin(options.connect(addresses));
+        let client = connecting.await.map_err(|error| error::connect(&error))?;
+        let context = ContextBuilder::new();
+        let context = match (&config.domain, &config.api_prefix) {
+            (Some(domain), _) => context.domain(domain).max_ack_inflight(NO_LIMIT),
+            (None, Some(prefix)) => context.api_prefix(prefix).max_ack_inflight(NO_LIMIT),
+            (None, None) => context.max_ack_inflight(NO_LIMIT),
+        };
+        // Twice, so that the limit of the whole batch comes first.
+        let jetstream = context.timeout(config.ack_timeout * 2).build(client.clone());
+        Ok(Link {
+            client,
+            jetstream,
+            news,
+            silent: AtomicBool::new(false),
+        })
+    }
+
+    fn is_usable(&self, link: &Link) -> bool {
+        link.is_usable()
+    }
+}
+
+fn options(config: &NatsConfig) -> Result<ConnectOptions> {
+    let servers = config.url.len();
+    let each = config.connect_timeout / u32::try_from(servers).unwrap_or(1);
+    let wants_tls = config.tls.is_some() || config.url.iter().any(|server| server.reveal().scheme() == "tls");
+    let mut options = ConnectOptions::new()
+        .name("sendoff")
+        .connection_timeout(each)
+        .require_tls(wants_tls)
+        .tls_client_config(tls(config, wants_tls)?)
+        // Addresses that servers tell each other are numbers now and then, which their certificates do not name.
+        .ignore_discovered_servers()
+        // Each server once, for the first connection. A broken one tries as often in vain, then its tasks end.
+        .max_reconnects(servers)
+        .reconnect_delay_callback(|_| Duration::ZERO);
+    if config.tls_first {
+        options = options.tls_first();
+    }
+    if let Some(prefix) = &config.inbox_prefix {
+        options = options.custom_inbox_prefix(prefix);
+    }
+    log_in(config, options)
+}
+
+fn tls(config: &NatsConfig, wants_tls: bool) -> Result<ClientConfig> {
+    let given = config.tls.clone().unwrap_or_default().client();
+    if wants_tls || given.is_ok() {
+        return given;
+    }
+    // No TLS is wanted, and the system has no authorities. Should the server insist on TLS, nobody is trusted.
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    match builder {
+        Ok(builder) => Ok(builder
+            .with_root_certificates(RootCertStore::empty())
+            .with_no_client_auth()),
+        Err(_) => given,
+    }
+}
+
+fn log_in(config: &NatsConfig, options: ConnectOptions) -> Result<ConnectOptions> {
+    if let Some(file) = &config.creds_file {
+        let unusable = |why: String| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("the creds_file {} cannot be used", file.display()),
+            )
+            .because(why)
+            .next_step("give the file that `nsc generate creds` wrote, readable by the relay's user")
+        };
+        let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
+        // The client's error may quote the file.
+        return options
+            .credentials(&text)
+            .map_err(|error| unusable(error.kind().to_string()));
+    }
+    if let Some(seed) = &config.nkey {
+        return Ok(options.nkey(seed.reveal()?));
+    }
+    if let Some(token) = &config.token {
+        return Ok(options.token(token.reveal()?));
+    }
+    if let (Some(user), Some(password)) = (&config.user, &config.password) {
+        return Ok(options.user_and_password(user.clone(), password.reveal()?));
+    }
+    let mut urls = config.url.iter().map(Address::reveal);
+    let Some(url) = urls.find(|url| !url.username().is_empty()) else {
+        return Ok(options);
+    };
+    let user = plain(url.username())?;
+    Ok(match url.password() {
+        Some(password) => options.user_and_password(user, plain(password)?),
+        // As in other clients: a name alone is a token.
+        None => options.token(user),
+    })
+}
+
+/// What stands in a URL, without its percent signs.
+fn plain(text: &str) -> Result<String> {
+    // Parsing a form's value decodes it; `+` has to survive that.
+    let escaped = format!("v={}", text.replace('+', "%2B"));
+    let value = url::form_urlencoded::parse(escaped.as_bytes()).next();
+    value.map(|(_, value)| value.into_owned()).ok_or_else(|| {
+        Error::new(
+            ErrorKind::Invalid,
+            "the user in the url of the NATS sink cannot be read",
+        )
+        .next_step("give user and password as settings of their own")
+    })
+}
+
+/// The servers without anything secret, because the client logs them.
+fn addresses(config: &NatsConfig) -> Result<Vec<ServerAddr>> {
+    let bare = |server: &Address| {
+        let mut url = server.reveal().clone();
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        ServerAddr::from_url(url).map_err(|error| {
+            Error::new(ErrorKind::Invalid, "the url of the NATS sink cannot be used")
+                .because(error.to_string())
+                .next_step("write it like nats://host:4222")
+        })
+    };
+    config.url.iter().map(bare).collect()
+}
+
+/// Whether the settings can be turned into a connection, without making one.
+pub(crate) fn check(config: &NatsConfig) -> Result<()> {
+    addresses(config)?;
+    if let Some(tls) = &config.tls {
+        tls.client()?;
+    }
+    Ok(())
+}

@@ -1,0 +1,107 @@
+//! From a message to what goes to the server.
+
+use std::borrow::Cow;
+
+use async_nats::HeaderMap;
+use async_nats::header::{NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
+use bytes::Bytes;
+use sendoff::{Delivery, Outcome};
+use sendoff_wire::Names;
+use sendoff_wire::escape::{ENCODED, header_value, percent};
+
+use crate::NatsConfig;
+use crate::error;
+use crate::subject;
+
+/// CloudEvents' attributes, as the NATS binding writes them.
+const NAMES: Names = Names { prefix: "ce-" };
+const CONTENT_TYPE: &str = "Content-Type";
+
+/// A message, ready to be sent.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    pub(crate) subject: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Bytes,
+}
+
+/// Writes a message. `limit` is the server's `max_payload`.
+pub(crate) fn encode(config: &NatsConfig, delivery: &Delivery, limit: usize) -> Result<Outgoing, Outcome> {
+    let filled = config.subject.fill_named(delivery, subject::escape);
+    let subject = filled.map_err(|unfilled| Outcome::Permanent(unfilled.to_string().into()))?;
+    if let Err(why) = subject::check(&subject) {
+        return Err(error::bad_subject(&subject, why));
+    }
+    let encoded = config.format.encode(delivery, &config.source, NAMES);
+    let (headers, size) = headers(config, delivery, &encoded.headers, &encoded.content_type);
+    let size = size + encoded.body.len();
+    if size > limit {
+        return Err(error::too_large(size, limit));
+    }
+    Ok(Outgoing {
+        subject,
+        headers,
+        body: encoded.body,
+    })
+}
+
+type Header<'a> = (Cow<'a, str>, Cow<'a, str>);
+
+/// The headers, and how many bytes they have on the wire.
+fn headers(config: &NatsConfig, delivery: &Delivery, own: &[Header<'_>], content_type: &str) -> (HeaderMap, usize) {
+    let mut headers = HeaderMap::new();
+    let mut size = "NATS/1.0\r\n\r\n".len();
+    let mut put = |name: &str, value: &str| {
+        size += name.len() + value.len() + ": \r\n".len();
+        headers.insert(name, value);
+    };
+    let id = delivery.id.to_string();
+    put(NATS_MESSAGE_ID.as_ref(), &id);
+    if let Some(stream) = &config.stream {
+        put(NATS_EXPECTED_STREAM.as_ref(), stream);
+    }
+    let mut encoded = String::new();
+    let mut put_safe = |name: &str, value: &str| {
+        let name = safe_name(name);
+        let safe = header_value(value);
+        if let Cow::Owned(_) = safe {
+            if !encoded.is_empty() {
+                encoded.push(',');
+            }
+            encoded.push_str(&name);
+        }
+        put(&name, &safe);
+    };
+    put_safe(CONTENT_TYPE, content_type);
+    for (name, value) in own.iter().filter(|(name, _)| !is_reserved(name)) {
+        put_safe(name, value);
+    }
+    if !encoded.is_empty() {
+        put(ENCODED, &encoded);
+    }
+    (headers, size)
+}
+
+/// `Nats-` headers are orders to the server, such as `Nats-Rollup`, which empties a stream: they never come from a
+/// message.
+fn is_reserved(name: &str) -> bool {
+    let begins = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("nats-"));
+    name.is_empty() || begins || name.eq_ignore_ascii_case(CONTENT_TYPE) || name.eq_ignore_ascii_case(ENCODED)
+}
+
+/// A name of a header with everything encoded that would end it.
+fn safe_name(name: &str) -> Cow<'_, str> {
+    let is_safe = |letter: char| letter.is_ascii_graphic() && letter != ':';
+    if name.chars().all(is_safe) {
+        return name.into();
+    }
+    let mut safe = String::with_capacity(name.len() + 8);
+    for letter in name.chars() {
+        if is_safe(letter) {
+            safe.push(letter);
+        } else {
+            percent(letter, &mut safe);
+        }
+    }
+    safe.into()
+}

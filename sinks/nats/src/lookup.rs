@@ -1,0 +1,78 @@
+//! Asking JetStream: whether it is there, and which stream covers a subject.
+
+use std::time::Duration;
+
+use async_nats::jetstream::context::RequestErrorKind;
+use async_nats::jetstream::{Context, Error as ApiError};
+use sendoff::Outcome;
+use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
+
+use crate::error;
+
+/// How long JetStream may take to answer.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What every answer may have. The rest differs from one version of the server to the next.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Answer {
+    pub(crate) error: Option<ApiError>,
+    /// A list of names, or a number of streams.
+    #[serde(default)]
+    streams: serde_json::Value,
+}
+
+/// Why there is no answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Silence {
+    /// Nobody listens: JetStream is not enabled.
+    Nobody,
+    /// Nobody answered in time.
+    TooLate,
+    /// An answer came that cannot be read.
+    Unreadable,
+}
+
+/// Asks one of the questions of JetStream's API.
+pub(crate) async fn ask(jetstream: &Context, api: &str, question: &impl Serialize) -> Result<Answer, Silence> {
+    match timeout(PATIENCE, jetstream.request::<_, _, Answer>(api.to_owned(), question)).await {
+        Ok(Ok(answer)) => Ok(answer),
+        Ok(Err(refused)) => Err(match refused.kind() {
+            RequestErrorKind::NoResponders => Silence::Nobody,
+            RequestErrorKind::TimedOut => Silence::TooLate,
+            RequestErrorKind::InvalidSubject | RequestErrorKind::Other => Silence::Unreadable,
+        }),
+        Err(_) => Err(Silence::TooLate),
+    }
+}
+
+/// What JetStream knows about a subject.
+pub(crate) enum Coverage {
+    /// A stream covers it.
+    Given,
+    /// None does, or it cannot be told; what that means for the message.
+    Not(Outcome),
+}
+
+#[derive(Serialize)]
+struct Question<'a> {
+    subject: &'a str,
+}
+
+/// Nobody listens on a subject: because no stream covers it, or because its stream has no leader for the moment?
+pub(crate) async fn lookup(jetstream: &Context, subject: &str) -> Coverage {
+    Coverage::Not(match ask(jetstream, "STREAM.NAMES", &Question { subject }).await {
+        Ok(Answer {
+            error: Some(refused), ..
+        }) => error::stream(&refused),
+        Ok(Answer { streams, .. }) => {
+            if streams.as_array().is_some_and(|names| !names.is_empty()) {
+                return Coverage::Given;
+            }
+            error::no_stream(subject)
+        }
+        Err(Silence::Nobody) => error::no_jetstream(),
+        Err(Silence::TooLate) => error::no_stream_perhaps(subject, "does not answer"),
+        Err(Silence::Unreadable) => error::no_stream_perhaps(subject, "gives no answer that can be read"),
+    })
+}

@@ -1,0 +1,69 @@
+//! The servers of a cluster, one URL or a list of them.
+
+use std::fmt;
+
+use sendoff::Result;
+use sendoff_wire::Address;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// One server or several of one cluster: `"nats://host:4222"` or a list. They are tried in an order of chance.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Servers(Vec<Address>);
+
+impl Servers {
+    /// One server.
+    ///
+    /// # Errors
+    /// When the URL cannot be read.
+    pub fn one(url: &str) -> Result<Self> {
+        Ok(Self(vec![Address::parse(url)?]))
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &Address> {
+        self.0.iter()
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<'de> Deserialize<'de> for Servers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(UrlOrList)
+    }
+}
+
+struct UrlOrList;
+
+impl<'de> Visitor<'de> for UrlOrList {
+    type Value = Servers;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a URL such as nats://host:4222, or a list of them")
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Servers, E> {
+        Servers::one(text).map_err(E::custom)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Servers, A::Error> {
+        let mut servers = Vec::new();
+        while let Some(server) = list.next_element::<Address>()? {
+            servers.push(server);
+        }
+        if servers.is_empty() {
+            return Err(A::Error::custom("the list of URLs is empty"));
+        }
+        Ok(Servers(servers))
+    }
+}
