@@ -1,0 +1,263 @@
+//! The settings of the sink.
+
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
+use serde::{Deserialize, Serialize};
+
+/// What a message becomes in Redis.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// An entry of a stream.
+    #[default]
+    Stream,
+    /// An element of a list.
+    List,
+    /// A message on a channel, for whoever listens at that moment.
+    PubSub,
+}
+
+/// At which end of a list elements are added.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum End {
+    /// `LPUSH`, for consumers that take from the right (`BRPOP`).
+    Left,
+    /// `RPUSH`, for consumers that take from the left (`BLPOP`).
+    #[default]
+    Right,
+}
+
+/// What becomes of a message on a channel that nobody listens to.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum NoReceivers {
+    /// It counts as delivered: Redis has taken it.
+    #[default]
+    Delivered,
+    /// It is tried again later.
+    Retry,
+}
+
+/// Which server, and what to write there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RedisConfig {
+    /// `redis://` or, with TLS, `rediss://`: `redis://user@host:6379/0`. In a cluster, any of its nodes.
+    pub url: Address,
+    /// The password, if not in the URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// What a message becomes: `stream` unless set.
+    #[serde(default)]
+    pub mode: Mode,
+    /// The name of the stream, the list or the channel; `{topic}` unless set.
+    #[serde(default = "topic")]
+    pub key: Template,
+    /// How messages are written: `raw` for streams, `envelope` for lists and channels unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub format: Option<Format>,
+    /// The `source` of CloudEvents; `sendoff` unless set.
+    #[serde(default = "source")]
+    pub source: String,
+    /// Streams: keep at most about so many entries. Not set: all. Older ones go whether they were read or not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_len: Option<u64>,
+    /// Streams: keep exactly `max_len` entries, which costs Redis more than about as many; `false` unless set.
+    #[serde(default)]
+    pub exact: bool,
+    /// Lists: the end where elements are added; `right` unless set.
+    #[serde(default)]
+    pub push: End,
+    /// Channels: what becomes of a message that nobody listens to; `delivered` unless set.
+    #[serde(default)]
+    pub no_receivers: NoReceivers,
+    /// Refuse larger bodies; 512 MiB unless set, which is Redis' own limit (`proto-max-bulk-len`): it would close the
+    /// connection on a larger one.
+    #[serde(default = "max_message_bytes")]
+    pub max_message_bytes: usize,
+    /// The server is a node of a Redis Cluster; `false` unless set.
+    #[serde(default)]
+    pub cluster: bool,
+    /// Whom to trust, and who we are. Needs a `rediss://` URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+    /// How long to try to connect before the sink counts as down; 3 s unless set.
+    #[serde(default = "connect_timeout", with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long a batch waits for its answers; 10 s unless set.
+    #[serde(default = "answer_timeout", with = "duration")]
+    pub answer_timeout: Duration,
+}
+
+impl RedisConfig {
+    /// The defaults for a server.
+    ///
+    /// # Errors
+    /// When the URL cannot be read.
+    pub fn new(url: &str) -> Result<Self> {
+        Ok(Self {
+            url: Address::parse(url)?,
+            password: None,
+            mode: Mode::default(),
+            key: topic(),
+            format: None,
+            source: source(),
+            max_len: None,
+            exact: false,
+            push: End::default(),
+            no_receivers: NoReceivers::default(),
+            max_message_bytes: max_message_bytes(),
+            cluster: false,
+            tls: None,
+            connect_timeout: connect_timeout(),
+            answer_timeout: answer_timeout(),
+        })
+    }
+
+    /// How messages are written.
+    pub fn format(&self) -> Format {
+        self.format.unwrap_or(match self.mode {
+            Mode::Stream => Format::Raw,
+            Mode::List | Mode::PubSub => Format::Envelope,
+        })
+    }
+
+    /// Whether the connection is encrypted.
+    pub(crate) fn is_encrypted(&self) -> bool {
+        self.url.reveal().scheme() == "rediss"
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], with what is allowed.
+    pub fn validate(&self) -> Result<()> {
+        let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+        self.url.with_scheme(&["redis", "rediss"])?;
+        let database = self.url.reveal().path().trim_matches('/');
+        if !database.is_empty() && database.parse::<u32>().is_err() {
+            return invalid(
+                "the path in the URL of the Redis sink is not the number of a database",
+                "write it like redis://host:6379/0",
+            );
+        }
+        if self.cluster && !matches!(database, "" | "0") {
+            return invalid(
+                "a Redis Cluster has only the database 0",
+                "take the number out of the URL",
+            );
+        }
+        // Only streams have fields beside the body, and every copy has to carry its id.
+        let bare = matches!(self.format(), Format::Raw | Format::CloudEventsBinary);
+        if self.mode != Mode::Stream && bare {
+            return invalid(
+                "a list or a channel of Redis has no room for the id beside the payload",
+                "use format = \"envelope\" or \"cloudevents\", or mode = \"stream\"",
+            );
+        }
+        if self.mode != Mode::Stream && (self.max_len.is_some() || self.exact) {
+            return invalid(
+                "max_len and exact of the Redis sink are for streams",
+                "take them out, or set mode = \"stream\"",
+            );
+        }
+        if self.max_len == Some(0) {
+            return invalid("max_len of the Redis sink is 0", "leave it out to keep all entries");
+        }
+        if self.key.as_fixed() == Some("") {
+            return invalid(
+                "the key of the Redis sink is empty",
+                "name the stream, the list or the channel",
+            );
+        }
+        if self.max_message_bytes == 0 || self.connect_timeout.is_zero() || self.answer_timeout.is_zero() {
+            return invalid(
+                "max_message_bytes, connect_timeout or answer_timeout of the Redis sink is 0",
+                "use more, or take the line out for the default",
+            );
+        }
+        match &self.tls {
+            Some(_) if !self.is_encrypted() => invalid(
+                "the Redis sink has TLS settings but a redis:// URL",
+                "use rediss://, or take them out",
+            ),
+            Some(tls) => tls.client().map(drop),
+            None => Ok(()),
+        }
+    }
+}
+
+fn topic() -> Template {
+    // A template of one field is one.
+    "{topic}".parse().unwrap_or_else(|_| unreachable!())
+}
+
+fn source() -> String {
+    "sendoff".to_owned()
+}
+
+fn max_message_bytes() -> usize {
+    512 << 20
+}
+
+fn connect_timeout() -> Duration {
+    Duration::from_secs(3)
+}
+
+fn answer_timeout() -> Duration {
+    Duration::from_secs(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> RedisConfig {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn a_url_is_enough() {
+        let config = read("url = 'redis://localhost'");
+        assert_eq!(config, RedisConfig::new("redis://localhost").unwrap());
+        config.validate().unwrap();
+        assert_eq!(config.format(), Format::Raw);
+        assert_eq!(read("url = 'redis://a'\nmode = 'pubsub'").format(), Format::Envelope);
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config = read("url = 'redis://me:hunter2@a'\npassword = 'hunter2'");
+        let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_advice() {
+        for (lines, word) in [
+            ("url = 'http://a'", "redis:// or rediss://"),
+            ("url = 'redis://a/orders'", "number"),
+            ("url = 'redis://a/3'\ncluster = true", "database 0"),
+            ("url = 'redis://a'\nmode = 'list'\nformat = 'raw'", "envelope"),
+            (
+                "url = 'redis://a'\nmode = 'pubsub'\nformat = 'cloudevents-binary'",
+                "envelope",
+            ),
+            ("url = 'redis://a'\nmode = 'list'\nmax_len = 5", "streams"),
+            ("url = 'redis://a'\nmax_len = 0", "max_len"),
+            ("url = 'redis://a'\nkey = ''", "empty"),
+            ("url = 'redis://a'\nanswer_timeout = '0s'", "answer_timeout"),
+            ("url = 'redis://a'\n[tls]", "rediss://"),
+            ("url = 'rediss://a'\n[tls]\nca_file = '/nowhere.pem'", "/nowhere.pem"),
+        ] {
+            let error = read(lines).validate().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{lines}");
+            assert!(error.to_string().contains(word), "{lines}: {error}");
+        }
+        let error = toml::from_str::<RedisConfig>("url = 'redis://a'\nkay = 'x'").unwrap_err();
+        assert!(error.to_string().contains("kay"), "{error}");
+    }
+}

@@ -1,0 +1,24 @@
+//! Redis as a Sendoff sink: streams, lists and channels.
+//!
+//! | mode | command | delivered when |
+//! |---|---|---|
+//! | `stream` | `XADD` | the entry is in the stream |
+//! | `list` | `RPUSH` or `LPUSH` | the element is in the list |
+//! | `pubsub` | `PUBLISH` | Redis has handed it to whoever listens at that moment; nobody keeps it |
+//!
+//! How durable a stream or a list is, is the server's choice: see `appendonly` and `appendfsync` there.
+//!
+//! All messages of a batch are in flight at once. Redis answers each by itself, and may refuse one and accept the next
+//! (out of memory, then not), so the sink does not promise the order of a key within a batch: the relay then sends the
+//! messages of a key one after the other.
+#![forbid(unsafe_code)]
+
+mod config;
+mod dial;
+mod encode;
+mod error;
+mod link;
+mod sink;
+
+pub use config::{End, Mode, NoReceivers, RedisConfig};
+pub use sink::RedisSink;
