@@ -12,8 +12,9 @@ pub(crate) fn dialect(backend: DbBackend) -> Result<Dialect> {
     match backend {
         DbBackend::Postgres => Ok(Dialect::Postgres),
         DbBackend::Sqlite => Ok(Dialect::Sqlite),
+        DbBackend::MySql => Ok(Dialect::Mysql),
         other => Err(Error::new(ErrorKind::Unsupported, format!("no outbox on {other:?}"))
-            .because("Sendoff emits on PostgreSQL and SQLite")
+            .because("Sendoff emits on PostgreSQL, MySQL, MariaDB and SQLite")
             .next_step("emit in a transaction on one of these")),
     }
 }
@@ -23,9 +24,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_database_without_a_dialect_is_named() {
-        let error = dialect(DbBackend::MySql).unwrap_err();
-        assert_eq!(error.kind(), ErrorKind::Unsupported);
-        assert!(error.to_string().contains("MySql"), "{error}");
+    fn every_database_of_sendoffs_has_its_dialect() {
+        for (backend, expected) in [
+            (DbBackend::Postgres, Dialect::Postgres),
+            (DbBackend::MySql, Dialect::Mysql),
+            (DbBackend::Sqlite, Dialect::Sqlite),
+        ] {
+            assert_eq!(dialect(backend).unwrap(), expected);
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Emit Sendoff messages inside a sea-orm transaction.
 //!
 //! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&sea_orm::DatabaseTransaction`, on
-//! PostgreSQL and on SQLite.
+//! PostgreSQL, on MySQL and MariaDB, and on SQLite.
 //!
 //! ```no_run
 //! use sea_orm::{ConnectionTrait, DatabaseConnection, TransactionTrait};
@@ -72,7 +72,7 @@ impl OutboxTx<SeaOrm> for &DatabaseTransaction {
 fn id(dialect: Dialect, row: &QueryResult) -> Result<Uuid, BoxError> {
     match dialect {
         Dialect::Postgres => Ok(row.try_get_by_index(0)?),
-        // SQLite has no type for it.
+        // The others have no type for it.
         _ => Ok(row.try_get_by_index::<String>(0)?.parse()?),
     }
 }

@@ -10,11 +10,11 @@ use crate::array;
 /// The values in order.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for an array on SQLite, which has none.
+/// [`ErrorKind::Unsupported`] for an array on MySQL or SQLite, which have none.
 pub(crate) fn values(dialect: Dialect, params: &[Param<'_>]) -> Result<Vec<Value>> {
     match dialect {
         Dialect::Postgres => Ok(params.iter().map(postgres).collect()),
-        _ => params.iter().map(sqlite).collect(),
+        _ => params.iter().map(plain).collect(),
     }
 }
 
@@ -40,15 +40,17 @@ fn postgres(param: &Param<'_>) -> Value {
     }
 }
 
-fn sqlite(param: &Param<'_>) -> Result<Value> {
+/// For databases without arrays and without a type for UUIDs.
+fn plain(param: &Param<'_>) -> Result<Value> {
     match param {
         Param::Uuid(id) => Ok(Value::String(Some(id.to_string()))),
         Param::Text(_) | Param::Bytes(_) | Param::Int(_) => Ok(postgres(param)),
-        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => {
-            Err(Error::new(ErrorKind::Unsupported, "SQLite has no arrays to bind")
-                .because("the statement is of another dialect")
-                .next_step("use the same version of every sendoff crate"))
-        }
+        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Err(Error::new(
+            ErrorKind::Unsupported,
+            "this database has no arrays to bind",
+        )
+        .because("the statement is of another dialect")
+        .next_step("use the same version of every sendoff crate")),
     }
 }
 
