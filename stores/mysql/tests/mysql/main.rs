@@ -10,6 +10,7 @@ mod connection;
 mod keys;
 mod migrate;
 mod reader;
+mod rights;
 mod scratch;
 mod side_lanes;
 mod storm;
