@@ -7,6 +7,7 @@ use sendoff::store::{OwnerId, RelayStore, SettleReport, Settlement};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
+use crate::desk::Decided;
 use crate::publish::lease_over;
 
 /// The longest pause between two tries to write.
@@ -17,11 +18,12 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(crate) async fn settle(
     store: Arc<dyn RelayStore>,
     owner: OwnerId,
-    settlements: Vec<Settlement>,
+    decided: Decided,
     lease: watch::Receiver<Instant>,
-) -> (Vec<Settlement>, SettleReport) {
+) -> (Decided, SettleReport) {
+    let settlements = &decided.settlements;
     let report = tokio::select! {
-        report = write(store.as_ref(), owner, &settlements) => report,
+        report = write(store.as_ref(), owner, settlements) => report,
         () = lease_over(lease) => {
             let mut lost: Vec<_> = settlements.iter().map(|settlement| settlement.place.lane).collect();
             lost.sort_unstable();
@@ -29,7 +31,7 @@ pub(crate) async fn settle(
             SettleReport { lost, ..SettleReport::default() }
         }
     };
-    (settlements, report)
+    (decided, report)
 }
 
 async fn write(store: &dyn RelayStore, owner: OwnerId, settlements: &[Settlement]) -> SettleReport {

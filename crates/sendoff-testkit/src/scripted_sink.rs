@@ -275,6 +275,7 @@ mod tests {
             lane: 0,
             seq,
             leg: None,
+            spot: 0,
         };
         Arc::new(Delivery {
             id: Uuid::from_u128(seq as u128),

@@ -102,8 +102,15 @@ mod tests {
     #[test]
     fn an_address_shows_no_password() {
         let address = Address::parse("amqp://me:hunter2@host:5672/vhost?token=hunter2").unwrap();
-        for shown in [address.to_string(), format!("{address:?}"), serde_json::to_string(&address).unwrap()] {
-            assert!(!shown.contains("hunter2") && shown.contains("amqp://me:***@host:5672/vhost"), "{shown}");
+        for shown in [
+            address.to_string(),
+            format!("{address:?}"),
+            serde_json::to_string(&address).unwrap(),
+        ] {
+            assert!(
+                !shown.contains("hunter2") && shown.contains("amqp://me:***@host:5672/vhost"),
+                "{shown}"
+            );
         }
         assert_eq!(address.reveal().password(), Some("hunter2"));
         let url = address.with_password(Some(&"other".into())).unwrap();
@@ -114,7 +121,10 @@ mod tests {
     fn an_address_of_another_kind_is_refused_without_being_shown() {
         let address = Address::parse("http://me:hunter2@host/").unwrap();
         let error = address.with_scheme(&["amqp", "amqps"]).unwrap_err().to_string();
-        assert!(error.contains("amqp:// or amqps://") && !error.contains("hunter2"), "{error}");
+        assert!(
+            error.contains("amqp:// or amqps://") && !error.contains("hunter2"),
+            "{error}"
+        );
         let error = Address::parse("me:hunter2@host:port").map(|_| ()).unwrap_err();
         assert!(!error.to_string().contains("hunter2"), "{error}");
     }

@@ -17,7 +17,16 @@ use crate::format::{Encoded, Names};
 const SPEC_VERSION: &str = "1.0";
 /// Names that the specification gives a meaning to.
 const RESERVED: [&str; 10] = [
-    "id", "source", "type", "specversion", "time", "subject", "datacontenttype", "dataschema", "data", "partitionkey",
+    "id",
+    "source",
+    "type",
+    "specversion",
+    "time",
+    "subject",
+    "datacontenttype",
+    "dataschema",
+    "data",
+    "partitionkey",
 ];
 
 type Attribute<'a> = (Cow<'a, str>, Cow<'a, str>);
@@ -44,13 +53,19 @@ fn attributes<'a>(delivery: &'a Delivery, source: &'a str) -> Vec<Attribute<'a>>
         attributes.push(("schemaversion".into(), version.to_string().into()));
     }
     let taken = |name: &str| RESERVED.contains(&name) || name == "aggregatetype" || name == "schemaversion";
-    let extensions = delivery.headers.iter().filter(|(name, _)| can_be_extension(name) && !taken(name));
+    let extensions = delivery
+        .headers
+        .iter()
+        .filter(|(name, _)| can_be_extension(name) && !taken(name));
     attributes.extend(extensions.map(|(name, value)| (name.into(), value.into())));
     attributes
 }
 
 fn can_be_extension(name: &str) -> bool {
-    (1..=20).contains(&name.len()) && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    (1..=20).contains(&name.len())
+        && name
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 /// Headers of the message that are no attributes.
@@ -66,7 +81,10 @@ pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) 
     let attributes = headers.len();
     for header in plain_headers(delivery) {
         // A protocol without a prefix has one room for both.
-        if !headers[..attributes].iter().any(|(name, _)| name.eq_ignore_ascii_case(&header.0)) {
+        if !headers[..attributes]
+            .iter()
+            .any(|(name, _)| name.eq_ignore_ascii_case(&header.0))
+        {
             headers.push(header);
         }
     }

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use sendoff::envelope::{Envelope, rfc3339};
 use sendoff::Delivery;
+use sendoff::envelope::{Envelope, rfc3339};
 use serde::{Deserialize, Serialize};
 
 use crate::cloudevents;
@@ -101,7 +101,10 @@ fn own_headers(delivery: &Delivery) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
     if let Some(version) = delivery.schema_version {
         headers.push((Format::SCHEMA_VERSION.into(), version.to_string().into()));
     }
-    let reserved = |name: &str| name.get(..8).is_some_and(|start| start.eq_ignore_ascii_case("sendoff-"));
+    let reserved = |name: &str| {
+        name.get(..8)
+            .is_some_and(|start| start.eq_ignore_ascii_case("sendoff-"))
+    };
     let own = delivery.headers.iter().filter(|(name, _)| !reserved(name));
     headers.extend(own.map(|(name, value)| (name.into(), value.into())));
     headers

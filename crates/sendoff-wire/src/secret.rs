@@ -35,12 +35,15 @@ impl Secret {
         match self {
             Self::Value(value) => Ok(value.clone()),
             Self::Env { env } => std::env::var(env).map_err(|error| {
-                Error::new(ErrorKind::Invalid, format!("the secret in the variable {env} cannot be read"))
-                    .because(match error {
-                        std::env::VarError::NotPresent => "the variable is not set",
-                        std::env::VarError::NotUnicode(_) => "its value is not text",
-                    })
-                    .next_step("set it for the relay's process, or name another one")
+                Error::new(
+                    ErrorKind::Invalid,
+                    format!("the secret in the variable {env} cannot be read"),
+                )
+                .because(match error {
+                    std::env::VarError::NotPresent => "the variable is not set",
+                    std::env::VarError::NotUnicode(_) => "its value is not text",
+                })
+                .next_step("set it for the relay's process, or name another one")
             }),
             Self::File { file } => match std::fs::read_to_string(file) {
                 Ok(text) => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
@@ -120,6 +123,9 @@ mod tests {
             env: "SENDOFF_NOT_THERE".into(),
         };
         let error = secret.reveal().unwrap_err().to_string();
-        assert!(error.contains("SENDOFF_NOT_THERE") && error.contains("not set"), "{error}");
+        assert!(
+            error.contains("SENDOFF_NOT_THERE") && error.contains("not set"),
+            "{error}"
+        );
     }
 }

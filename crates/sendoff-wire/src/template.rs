@@ -123,7 +123,10 @@ impl Field {
             Self::AggregateType => delivery.aggregate_type.as_deref(),
             Self::AggregateId => delivery.aggregate_id.as_deref(),
             Self::SchemaVersion => {
-                number = delivery.schema_version.map(|version| version.to_string()).unwrap_or_default();
+                number = delivery
+                    .schema_version
+                    .map(|version| version.to_string())
+                    .unwrap_or_default();
                 delivery.schema_version.map(|_| number.as_str())
             }
             Self::Priority => {
@@ -213,8 +216,11 @@ impl FromStr for Template {
             }
             let end = if brace == "{" { behind.find('}') } else { None };
             let Some(end) = end else {
-                return Err(Error::new(ErrorKind::Invalid, format!("the template {text:?} has a lonely {brace}"))
-                    .next_step("close every {field}; write {{ or }} for a brace"));
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!("the template {text:?} has a lonely {brace}"),
+                )
+                .next_step("close every {field}; write {{ or }} for a brace"));
             };
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
@@ -251,6 +257,8 @@ impl Serialize for Template {
 
 impl<'de> Deserialize<'de> for Template {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+        String::deserialize(deserializer)?
+            .parse()
+            .map_err(serde::de::Error::custom)
     }
 }

@@ -45,8 +45,10 @@ impl TlsConfig {
                     .with_client_auth_cert(certificates, key)
                     .map_err(|error| unusable("our certificate and its key", error))
             }
-            _ => Err(Error::new(ErrorKind::Invalid, "TLS has only one of cert_file and key_file")
-                .next_step("give both, or none")),
+            _ => Err(
+                Error::new(ErrorKind::Invalid, "TLS has only one of cert_file and key_file")
+                    .next_step("give both, or none"),
+            ),
         }
     }
 

@@ -36,6 +36,7 @@ fn message(topic: &str, payload: &'static str) -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     })
 }

@@ -28,6 +28,7 @@ fn message(key: &str, endpoint: &str) -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     })
 }

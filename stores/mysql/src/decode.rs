@@ -129,11 +129,12 @@ pub(crate) fn message(room: Room, row: &MysqlRow) -> Result<Row> {
         lane: lane(WHAT, row, 0)?,
         seq: number(WHAT, row, 1)?,
         leg: (!leg.is_empty()).then(|| Arc::from(leg)),
+        spot: 0,
     };
     let expired = number(WHAT, row, 18)? == 1;
     Ok(match delivery(row, place.clone()) {
-        Ok(delivery) if expired => Row::Expired(delivery),
-        Ok(delivery) => Row::Message(delivery),
+        Ok(delivery) if expired => Row::Expired(Arc::new(delivery)),
+        Ok(delivery) => Row::Message(Arc::new(delivery)),
         Err(why) => Row::Unreadable { place, why },
     })
 }

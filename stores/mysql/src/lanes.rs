@@ -150,6 +150,7 @@ mod tests {
             lane: 1,
             seq: 7,
             leg: None,
+            spot: 0,
         };
         lanes.begin(&ReadRequest {
             forgotten: vec![place],

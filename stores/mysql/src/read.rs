@@ -122,6 +122,7 @@ impl MysqlReader {
                 lane: lane(WHAT, row, 0)?,
                 seq: number(WHAT, row, 1)?,
                 leg: unhex(&leg).filter(|leg| !leg.is_empty()).map(Into::into),
+                spot: 0,
             };
             if fresh.len() < request.limit && !self.waiting.contains(&place) {
                 fresh.push((place, leg));

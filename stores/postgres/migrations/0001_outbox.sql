@@ -377,20 +377,62 @@ BEGIN
 END
 $$;
 
+-- What a relay reads that has nothing behind: sql/read_ready.sql with a plan that the session keeps, because planning takes
+-- longer than looking at a few rows. A relay with a backlog does without: here every row is copied once more.
+CREATE FUNCTION outbox_read_head(p_lanes smallint[], p_starts bigint[], p_sizes bigint[], p_mark boolean)
+RETURNS TABLE (
+    lane smallint, seq bigint, id uuid, topic text, payload bytea, content_type text, headers text, key text,
+    aggregate_type text, aggregate_id text, schema_version integer, idempotency_key text, priority smallint,
+    max_attempts smallint, created_at timestamptz, expires_at timestamptz, expired boolean, xid bigint, spot tid)
+LANGUAGE plpgsql SET enable_sort = off SET enable_bitmapscan = off SET jit = off AS $$
+#variable_conflict use_column
+BEGIN
+    RETURN QUERY
+    SELECT
+        NULL::smallint,
+        (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM outbox_message_seq_seq),
+        NULL::uuid, pg_current_snapshot()::text, NULL::bytea, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text,
+        NULL::integer, NULL::text, NULL::smallint, NULL::smallint,
+        pg_postmaster_start_time(), NULL::timestamptz, false,
+        CASE WHEN p_mark THEN pg_current_xact_id()::text::bigint END,
+        NULL::tid
+    UNION ALL
+    SELECT
+        m.lane, m.seq, m.id, m.topic, m.payload, m.content_type, m.headers::text, m.key, m.aggregate_type, m.aggregate_id,
+        m.schema_version, m.idempotency_key, m.priority, m.max_attempts, m.created_at, m.expires_at,
+        coalesce(m.expires_at <= now(), false), NULL, m.ctid
+    FROM unnest(p_lanes, p_starts, p_sizes) AS l (lane, floor, size)
+    CROSS JOIN LATERAL (
+        SELECT o.*, o.ctid FROM outbox_message AS o WHERE o.lane = l.lane AND o.seq > l.floor ORDER BY o.seq LIMIT l.size
+    ) AS m;
+END
+$$;
+
 -- Settles delivered messages of several lanes in one round trip: p_counts[i] of p_seqs, in order, belong to p_lanes[i].
 -- Returns the lanes that the caller does not hold (any more); nothing of theirs is touched.
 -- Losing the commit in a crash of the server only sends messages twice, so it need not be waited for. The table may have
 -- been nearly empty when the plan was made, and be huge now: it must not be scanned as a whole.
+-- p_spots says where the reader found each row, which saves a descent of the index for every one of them. Another row may
+-- be there by now, so the number decides; and a table that was rewritten has its rows elsewhere: then the index is asked.
+-- The statement is planned anew each time, because only then is its list of numbers looked up by hash.
 CREATE FUNCTION outbox_settle_delivered(
-    p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[]
+    p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[], p_spots tid[]
 ) RETURNS smallint[] LANGUAGE plpgsql AS $$
 DECLARE
     v_held smallint[];
     v_lost smallint[] := '{}';
     v_at integer := 1;
+    v_gone bigint;
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true), set_config('enable_seqscan', 'off', true);
     v_held := outbox_check_lanes(p_owner, p_lanes, p_epochs);
+    IF cardinality(v_held) = cardinality(p_lanes) THEN
+        EXECUTE 'DELETE FROM outbox_message WHERE ctid = ANY ($1) AND seq = ANY ($2)' USING p_spots, p_seqs;
+        GET DIAGNOSTICS v_gone = ROW_COUNT;
+        IF v_gone = cardinality(p_seqs) THEN
+            RETURN v_lost;
+        END IF;
+    END IF;
     FOR i IN 1 .. cardinality(p_lanes) LOOP
         IF p_lanes[i] = ANY (v_held) THEN
             DELETE FROM outbox_message

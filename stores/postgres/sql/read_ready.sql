@@ -7,13 +7,14 @@ SELECT
     NULL::uuid, pg_current_snapshot()::text, NULL::bytea, NULL::text, NULL::text, NULL::text, NULL::text, NULL::text,
     NULL::integer, NULL::text, NULL::smallint, NULL::smallint,
     pg_postmaster_start_time(), NULL::timestamptz, false,
-    CASE WHEN $4 THEN pg_current_xact_id()::text::bigint END
+    CASE WHEN $4 THEN pg_current_xact_id()::text::bigint END,
+    NULL::tid
 UNION ALL
 SELECT
     m.lane, m.seq, m.id, m.topic, m.payload, m.content_type, m.headers::text, m.key, m.aggregate_type, m.aggregate_id,
     m.schema_version, m.idempotency_key, m.priority, m.max_attempts, m.created_at, m.expires_at,
-    coalesce(m.expires_at <= now(), false), NULL
+    coalesce(m.expires_at <= now(), false), NULL, m.ctid
 FROM unnest($1, $2, $3) AS l (lane, floor, size)
 CROSS JOIN LATERAL (
-    SELECT * FROM outbox_message AS o WHERE o.lane = l.lane AND o.seq > l.floor ORDER BY o.seq LIMIT l.size
+    SELECT o.*, o.ctid FROM outbox_message AS o WHERE o.lane = l.lane AND o.seq > l.floor ORDER BY o.seq LIMIT l.size
 ) AS m

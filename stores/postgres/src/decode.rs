@@ -9,6 +9,7 @@ use sendoff::{Headers, Result, Uuid};
 use tokio_postgres::types::FromSql;
 
 use crate::error::from_driver;
+use crate::tid::Tid;
 
 /// What keeps a row from being a message, in words.
 type Unreadable = String;
@@ -44,11 +45,14 @@ pub(crate) fn count(number: i64) -> u64 {
 
 /// A row of the ready table.
 pub(crate) fn ready_row(row: &tokio_postgres::Row, lane: Lane, seq: i64) -> Row {
+    // A row without one is found by its number.
+    let spot = row.try_get::<_, Tid>(18).map_or(0, Tid::to_spot);
     let place = Place {
         room: Room::Ready,
         lane,
         seq,
         leg: None,
+        spot,
     };
     message(row, place, 0)
 }
@@ -60,6 +64,7 @@ pub(crate) fn waiting_row(row: &tokio_postgres::Row, lane: Lane, seq: i64, leg: 
         lane,
         seq,
         leg,
+        spot: 0,
     };
     match row.try_get::<_, i32>(18).map(u32::try_from) {
         Ok(Ok(attempts)) => message(row, place, attempts),
@@ -73,8 +78,8 @@ pub(crate) fn waiting_row(row: &tokio_postgres::Row, lane: Lane, seq: i64, leg: 
 fn message(row: &tokio_postgres::Row, place: Place, attempts: u32) -> Row {
     let expired = row.try_get(16).unwrap_or(false);
     match delivery(row, place.clone(), attempts) {
-        Ok(delivery) if expired => Row::Expired(delivery),
-        Ok(delivery) => Row::Message(delivery),
+        Ok(delivery) if expired => Row::Expired(Arc::new(delivery)),
+        Ok(delivery) => Row::Message(Arc::new(delivery)),
         Err(why) => Row::Unreadable { place, why },
     }
 }

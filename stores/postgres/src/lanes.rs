@@ -59,6 +59,11 @@ impl Lanes {
         self.0.keys().copied().collect()
     }
 
+    /// Whether all that was visible has been read: what comes next are a few rows.
+    pub(crate) fn caught_up(&self) -> bool {
+        self.0.values().all(|state| state.cursor == ALL)
+    }
+
     /// Takes note of what was settled and forgotten. A forgotten row is read again: the cursor goes back before it.
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
         let ready = |place: &&Place| place.room == Room::Ready;

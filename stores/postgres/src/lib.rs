@@ -52,6 +52,7 @@ mod settle;
 mod store;
 mod straggler;
 mod texts;
+mod tid;
 mod tls;
 mod url;
 mod verify;

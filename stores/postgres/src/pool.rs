@@ -25,6 +25,7 @@ struct Inner {
     permits: Arc<Semaphore>,
     limit: Duration,
     begin: String,
+    begin_plainly: String,
 }
 
 impl Pool {
@@ -41,6 +42,7 @@ impl Pool {
             permits: Arc::new(Semaphore::new(size)),
             limit: limit + GRACE,
             begin: format!("BEGIN; SET LOCAL statement_timeout = {limit_ms}; {settings}"),
+            begin_plainly: format!("BEGIN; SET LOCAL statement_timeout = {limit_ms}"),
         }))
     }
 
@@ -110,6 +112,12 @@ impl Lent {
     /// Runs statements as one transaction, in one round trip. Returns the rows of each.
     pub(crate) async fn run_all(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
         self.send(what, Some(&self.pool.0.begin), statements, Some("COMMIT"))
+            .await
+    }
+
+    /// The same for statements that need no settings of the pool's.
+    pub(crate) async fn run_plainly(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
+        self.send(what, Some(&self.pool.0.begin_plainly), statements, Some("COMMIT"))
             .await
     }
 

@@ -22,11 +22,15 @@ use crate::straggler::{Sighting, Snapshot};
 /// the whole backlog; and it would compile a statement that it takes for expensive.
 pub(crate) const SETTINGS: &str = "SET LOCAL enable_sort = off; SET LOCAL enable_bitmapscan = off; SET LOCAL jit = off";
 
+/// The same question for a reader that has caught up: see the function.
+const READ_HEAD: &str = "SELECT * FROM outbox_read_head($1, $2, $3, $4)";
+
 const WHAT: &str = "messages could not be read";
 
 pub(crate) struct PostgresReader {
     store: Arc<Inner>,
     session: Option<Lent>,
+    read_head: String,
     progress: Progress,
     /// Rows of the waiting table in the relay's hands.
     waiting: InHand,
@@ -42,6 +46,7 @@ struct Found {
 impl PostgresReader {
     pub(crate) fn new(store: Arc<Inner>) -> Self {
         Self {
+            read_head: store.config.names.render(READ_HEAD),
             store,
             session: None,
             progress: Progress::default(),
@@ -79,9 +84,14 @@ impl PostgresReader {
         let lanes = smallints(&self.progress.lanes.numbers());
         let due_limit = number(request.limit + self.waiting.len());
         let mut statements = Vec::with_capacity(2);
+        let caught_up = self.progress.lanes.caught_up();
         if request.ready {
             statements.push(Statement {
-                sql: &self.store.texts.read_ready,
+                sql: if caught_up {
+                    &self.read_head
+                } else {
+                    &self.store.texts.read_ready
+                },
                 params: vec![
                     (&plan.lanes, Type::INT2_ARRAY),
                     (&plan.starts, Type::INT8_ARRAY),
@@ -100,7 +110,11 @@ impl PostgresReader {
                 ],
             });
         }
-        let mut found = lent.run_all(WHAT, &statements).await?;
+        let mut found = if caught_up && !request.due {
+            lent.run_plainly(WHAT, &statements).await?
+        } else {
+            lent.run_all(WHAT, &statements).await?
+        };
         let due = if request.due {
             found.pop().unwrap_or_default()
         } else {
@@ -125,15 +139,11 @@ impl PostgresReader {
 
     fn take_ready(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
         let mut numbered = Vec::with_capacity(rows.len());
-        let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
         for row in rows {
             let (lane, seq) = (
                 column::<i16>(WHAT, row, 0)?.unsigned_abs(),
                 column::<i64>(WHAT, row, 1)?,
             );
-            let (count, last) = found.entry(lane).or_insert((0, seq));
-            *count += 1;
-            *last = seq.max(*last);
             numbered.push((lane, seq, row));
         }
         // The plan keeps this order by itself; nobody promises that it does.
@@ -141,9 +151,17 @@ impl PostgresReader {
         if !numbered.is_sorted_by_key(key) {
             numbered.sort_unstable_by_key(key);
         }
-        for (lane, seq, row) in numbered {
-            if self.progress.lanes.take(lane, seq) {
-                page.rows.push(ready_row(row, lane, seq));
+        page.rows.reserve(numbered.len());
+        let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
+        for of_lane in numbered.chunk_by(|one, other| one.0 == other.0) {
+            let (Some((lane, _, _)), Some((_, last, _))) = (of_lane.first(), of_lane.last()) else {
+                continue;
+            };
+            found.insert(*lane, (of_lane.len(), *last));
+            for (lane, seq, row) in of_lane {
+                if self.progress.lanes.take(*lane, *seq) {
+                    page.rows.push(ready_row(row, *lane, *seq));
+                }
             }
         }
         page.more |= self.progress.lanes.finish(&found, limit);
@@ -163,6 +181,7 @@ impl PostgresReader {
                 lane,
                 seq,
                 leg: leg.map(Into::into),
+                spot: 0,
             };
             if taken < limit && self.waiting.take(&place) {
                 page.rows.push(waiting_row(row, lane, seq, place.leg));

@@ -18,8 +18,8 @@ pub(crate) fn leg(text: &str) -> Option<Arc<str>> {
 /// A row of `read_ready.sql` or `read_due.sql`, whose columns are the same.
 pub(crate) fn row(row: &SqliteRow<'_>, place: Place) -> Row {
     match message(row, &place) {
-        Ok((delivery, false)) => Row::Message(delivery),
-        Ok((delivery, true)) => Row::Expired(delivery),
+        Ok((delivery, false)) => Row::Message(Arc::new(delivery)),
+        Ok((delivery, true)) => Row::Expired(Arc::new(delivery)),
         Err(why) => Row::Unreadable { place, why },
     }
 }
@@ -31,6 +31,7 @@ pub(crate) fn ready_place(row: &SqliteRow<'_>) -> rusqlite::Result<Place> {
         seq: row.get(0)?,
         lane: row.get(1)?,
         leg: None,
+        spot: 0,
     })
 }
 

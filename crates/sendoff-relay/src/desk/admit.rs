@@ -50,13 +50,13 @@ impl Desk {
                     why,
                     "a row is no message"
                 );
-                let blank = blank_delivery(place);
+                let blank = Arc::new(blank_delivery(place));
                 self.admit_dead(blank, epoch, DeadReason::Unreadable, why);
             }
         }
     }
 
-    fn admit_message(&mut self, delivery: Delivery, epoch: i64, now: Instant) {
+    fn admit_message(&mut self, delivery: Arc<Delivery>, epoch: i64, now: Instant) {
         let legs = self.legs_of(&delivery);
         if legs.is_empty() {
             let error = format!("no route matches the topic {:?}", delivery.topic);
@@ -68,7 +68,7 @@ impl Desk {
             .any(|pattern| pattern.matches(&delivery.topic));
         let id = self.insert(delivery, epoch, legs);
         if paused {
-            for leg in 0..self.items[&id].legs.len() {
+            for leg in 0..self.items[id].legs.len() {
                 self.wait_for_sink(
                     Ticket { item: id, leg },
                     PAUSED_TOPIC_DELAY,
@@ -77,7 +77,7 @@ impl Desk {
             }
             return;
         }
-        for leg in 0..self.items[&id].legs.len() {
+        for leg in 0..self.items[id].legs.len() {
             self.queue_leg(Ticket { item: id, leg }, now);
         }
     }
@@ -97,30 +97,24 @@ impl Desk {
         sinks.into_iter().map(named).collect()
     }
 
-    fn insert(&mut self, delivery: Delivery, epoch: i64, legs: SmallVec<[Leg; 1]>) -> u64 {
-        let id = self.next_item;
-        self.next_item += 1;
+    fn insert(&mut self, delivery: Arc<Delivery>, epoch: i64, legs: SmallVec<[Leg; 1]>) -> ItemId {
         let bytes = delivery.payload.len() + 256;
         self.bytes += bytes;
         let key = delivery.key.as_deref().map(Arc::from);
         let undecided = legs.len();
-        self.items.insert(
-            id,
-            Item {
-                delivery: Arc::new(delivery),
-                key,
-                epoch,
-                bytes,
-                legs,
-                undecided,
-            },
-        );
-        id
+        self.items.insert(Item {
+            delivery,
+            key,
+            epoch,
+            bytes,
+            legs,
+            undecided,
+        })
     }
 
     /// A message that relays crashed on. It dies at each of its sinks, so that it holds up its key there as every other
     /// dead letter does: one that an operator retries must not arrive behind its followers.
-    fn admit_crashed(&mut self, delivery: Delivery, epoch: i64) {
+    fn admit_crashed(&mut self, delivery: Arc<Delivery>, epoch: i64) {
         let error = "relays crashed while they worked on it alone";
         let legs = self.legs_of(&delivery);
         if legs.is_empty() {
@@ -141,7 +135,7 @@ impl Desk {
     }
 
     /// A message that no sink gets to see.
-    fn admit_dead(&mut self, delivery: Delivery, epoch: i64, reason: DeadReason, error: String) {
+    fn admit_dead(&mut self, delivery: Arc<Delivery>, epoch: i64, reason: DeadReason, error: String) {
         let name = delivery.place.leg.clone().unwrap_or_else(|| Arc::from(""));
         let legs = smallvec::smallvec![Leg {
             name,
@@ -161,7 +155,7 @@ impl Desk {
 
     /// Lets a leg queue at its sink, or behind the messages of its key, or sends it to wait.
     fn queue_leg(&mut self, ticket: Ticket, now: Instant) {
-        let item = &self.items[&ticket.item];
+        let item = &self.items[ticket.item];
         let leg = &item.legs[ticket.leg];
         let Some(sink) = leg.sink else {
             let error = format!("the sink {:?} is not configured", &*leg.name);

@@ -10,7 +10,7 @@ use sendoff::{Outcome, Reason};
 impl Desk {
     /// A sink has answered.
     pub(crate) fn outcome(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
-        let Some(item) = self.items.get_mut(&ticket.item) else {
+        let Some(item) = self.items.get_mut(ticket.item) else {
             return;
         };
         let leg = &mut item.legs[ticket.leg];
@@ -26,7 +26,7 @@ impl Desk {
         }
         match outcome {
             Outcome::Delivered => {
-                let (item, hooks) = (&self.items[&ticket.item], self.hooks.clone());
+                let (item, hooks) = (&self.items[ticket.item], self.hooks.clone());
                 hooks.each("sent", |hook| hook.sent(&item.delivery, &item.legs[ticket.leg].name));
                 self.decide(ticket, Verdict::Delivered);
             }
@@ -60,7 +60,7 @@ impl Desk {
     /// The message was not sent after all, for no fault of its own: it is forgotten here, with those that queue behind it
     /// in its key, and all of them are read again, in order. Returns their places.
     pub(crate) fn not_sent(&mut self, ticket: Ticket) -> Vec<Place> {
-        let Some(item) = self.items.get_mut(&ticket.item) else {
+        let Some(item) = self.items.get_mut(ticket.item) else {
             return Vec::new();
         };
         item.legs[ticket.leg].with_sink = false;
@@ -76,7 +76,7 @@ impl Desk {
         };
         let mut places = Vec::new();
         for behind in std::iter::once(ticket).chain(chain) {
-            let Some(item) = self.items.get(&behind.item) else {
+            let Some(item) = self.items.get(behind.item) else {
                 continue;
             };
             if item.is_idle() {
@@ -90,7 +90,7 @@ impl Desk {
     }
 
     fn failed(&mut self, ticket: Ticket, reason: &Reason) {
-        let item = &self.items[&ticket.item];
+        let item = &self.items[ticket.item];
         let policy = self.plan.topic(&item.delivery.topic).policy;
         let attempts = item.delivery.attempts + 1;
         let limit = item.delivery.max_attempts.unwrap_or(policy.retry.attempts);
@@ -122,7 +122,7 @@ impl Desk {
     }
 
     fn dead(&mut self, ticket: Ticket, reason: DeadReason, error: String) {
-        let item = &self.items[&ticket.item];
+        let item = &self.items[ticket.item];
         let policy = self.plan.topic(&item.delivery.topic).policy;
         let blocks = item.key.is_some() && policy.head == HeadPolicy::Block;
         self.decide(
@@ -150,7 +150,7 @@ impl Desk {
 
     /// Writes down what becomes of a leg, and of the messages behind it.
     pub(super) fn decide(&mut self, ticket: Ticket, verdict: Verdict) {
-        let Some(item) = self.items.get_mut(&ticket.item) else {
+        let Some(item) = self.items.get_mut(ticket.item) else {
             return;
         };
         let leg = &mut item.legs[ticket.leg];
@@ -253,8 +253,8 @@ impl Desk {
     }
 
     /// All legs of an item are decided: it is ready to be written.
-    fn settle_item(&mut self, id: u64) {
-        let item = &self.items[&id];
+    fn settle_item(&mut self, id: ItemId) {
+        let item = &self.items[id];
         let legs = item.legs.iter().filter_map(|leg| match &leg.verdict {
             None | Some(Verdict::Delivered) => None,
             Some(verdict) => Some(LegSettlement {
@@ -268,8 +268,8 @@ impl Desk {
             legs: legs.collect(),
             key: item.key.clone(),
         };
-        self.settling.insert(settlement.place.clone(), id);
-        self.to_settle.push(settlement);
+        self.to_settle.items.push(id);
+        self.to_settle.settlements.push(settlement);
     }
 }
 

@@ -9,7 +9,7 @@ use super::*;
 
 /// Followers at one key and sink that wait for the message in front of them to be written.
 pub(super) struct Gate {
-    item: u64,
+    item: ItemId,
     queue: VecDeque<Ticket>,
 }
 
@@ -26,7 +26,7 @@ impl Desk {
     }
 
     fn gate_of(&self, ticket: Ticket) -> Option<GateKey> {
-        let item = self.items.get(&ticket.item)?;
+        let item = self.items.get(ticket.item)?;
         Some((
             item.delivery.place.lane,
             item.key.clone()?,
@@ -35,7 +35,7 @@ impl Desk {
     }
 
     /// A leg has to wait, and its message is still open at another sink.
-    pub(super) fn shut_gate(&mut self, key: GateKey, item: u64) {
+    pub(super) fn shut_gate(&mut self, key: GateKey, item: ItemId) {
         self.gates.entry(key).or_insert_with(|| Gate {
             item,
             queue: VecDeque::new(),
@@ -43,7 +43,7 @@ impl Desk {
     }
 
     /// A message is on its way to the table: what queued behind it follows.
-    pub(super) fn open_gates(&mut self, item: u64) {
+    pub(super) fn open_gates(&mut self, item: ItemId) {
         if self.gates.is_empty() {
             return;
         }

@@ -67,11 +67,11 @@ impl Desk {
         for lane in lanes {
             self.lanes.remove(lane);
         }
-        let items: Vec<u64> = self
+        let items: Vec<ItemId> = self
             .items
             .iter()
             .filter(|(_, item)| lanes.contains(&item.delivery.place.lane))
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect();
         for id in items {
             self.drop_item(id);
@@ -80,9 +80,13 @@ impl Desk {
         if self.careful_item.as_ref().is_some_and(|(lane, _)| lanes.contains(lane)) {
             self.careful_item = None;
         }
-        self.to_settle
-            .retain(|settlement| !lanes.contains(&settlement.place.lane));
-        self.settling.retain(|place, _| !lanes.contains(&place.lane));
+        let decided = std::mem::take(&mut self.to_settle);
+        for (item, settlement) in decided.items.into_iter().zip(decided.settlements) {
+            if !lanes.contains(&settlement.place.lane) {
+                self.to_settle.items.push(item);
+                self.to_settle.settlements.push(settlement);
+            }
+        }
         self.failed.retain(|(lane, ..), _| !lanes.contains(lane));
         self.gates.retain(|(lane, ..), _| !lanes.contains(lane));
     }
@@ -90,11 +94,11 @@ impl Desk {
     /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads
     /// these lanes next finds them.
     fn put_down(&mut self, of: impl Fn(Lane) -> bool) {
-        let items: Vec<u64> = self
+        let items: Vec<ItemId> = self
             .items
             .iter()
             .filter(|(_, item)| of(item.delivery.place.lane) && item.is_idle())
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect();
         for id in items {
             self.drop_item(id);
@@ -111,8 +115,8 @@ impl Desk {
     }
 
     /// Takes an item out of every list. Its chains go on without it.
-    pub(super) fn drop_item(&mut self, id: u64) {
-        let Some(item) = self.items.remove(&id) else { return };
+    pub(super) fn drop_item(&mut self, id: ItemId) {
+        let Some(item) = self.items.remove(id) else { return };
         self.bytes -= item.bytes;
         if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
             lane.in_hand -= 1;

@@ -27,6 +27,7 @@ use std::time::Duration;
 use rustc_hash::FxHashMap;
 use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Row, Settlement, Verdict};
 use sendoff::{Delivery, Pattern};
+use slotmap::SlotMap;
 use smallvec::SmallVec;
 use tokio::time::Instant;
 
@@ -35,10 +36,15 @@ use crate::hooks::HookList;
 use crate::plan::{Plan, SinkIndex};
 use crate::report::RunReport;
 
+slotmap::new_key_type! {
+    /// A message in hand. A ticket may outlive it, and never finds another one in its place.
+    pub(crate) struct ItemId;
+}
+
 /// One leg of one message in hand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Ticket {
-    pub(crate) item: u64,
+    pub(crate) item: ItemId,
     leg: usize,
 }
 
@@ -69,6 +75,13 @@ struct Leg {
     sink: Option<SinkIndex>,
     with_sink: bool,
     verdict: Option<Verdict>,
+}
+
+/// Settlements to be written, each with the item that it is about.
+#[derive(Default)]
+pub(crate) struct Decided {
+    pub(crate) items: Vec<ItemId>,
+    pub(crate) settlements: Vec<Settlement>,
 }
 
 /// A lane that the relay holds.
@@ -121,17 +134,14 @@ pub(crate) struct Desk {
     rng: fastrand::Rng,
     crash_limit: u32,
     lanes: FxHashMap<Lane, HeldLane>,
-    items: FxHashMap<u64, Item>,
-    next_item: u64,
+    items: SlotMap<ItemId, Item>,
     bytes: usize,
     sinks: Vec<SinkDesk>,
     paused_topics: Vec<Pattern>,
     /// Rows of lanes that are worked through one message at a time.
     careful: VecDeque<Row>,
     careful_item: Option<(Lane, Place)>,
-    to_settle: Vec<Settlement>,
-    /// Of every row on its way to be settled: the item.
-    settling: FxHashMap<Place, u64>,
+    to_settle: Decided,
     /// Rows that are gone since the last read.
     gone: Vec<Place>,
     /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
@@ -155,14 +165,12 @@ impl Desk {
             rng,
             crash_limit: crash_limit.max(1),
             lanes: FxHashMap::default(),
-            items: FxHashMap::default(),
-            next_item: 0,
+            items: SlotMap::with_key(),
             bytes: 0,
             paused_topics: Vec::new(),
             careful: VecDeque::new(),
             careful_item: None,
-            to_settle: Vec::new(),
-            settling: FxHashMap::default(),
+            to_settle: Decided::default(),
             gone: Vec::new(),
             failed: FxHashMap::default(),
             gates: FxHashMap::default(),
@@ -195,16 +203,19 @@ impl Desk {
     }
 
     /// Decisions to be written.
-    pub(crate) fn take_settlements(&mut self, limit: usize) -> Vec<Settlement> {
-        if self.to_settle.len() <= limit {
+    pub(crate) fn take_settlements(&mut self, limit: usize) -> Decided {
+        if self.to_settle.items.len() <= limit {
             return std::mem::take(&mut self.to_settle);
         }
-        self.to_settle.drain(..limit).collect()
+        Decided {
+            items: self.to_settle.items.drain(..limit).collect(),
+            settlements: self.to_settle.settlements.drain(..limit).collect(),
+        }
     }
 
     /// Whether decisions wait to be written.
     pub(crate) fn has_settlements(&self) -> bool {
-        !self.to_settle.is_empty()
+        !self.to_settle.items.is_empty()
     }
 
     /// The next batch for a sink, if it may have one.
@@ -222,7 +233,7 @@ impl Desk {
         while batch.tickets.len() < limit {
             let Some(ticket) = desk.queue.pop_front() else { break };
             // A ticket outlives its item when a lane was lost.
-            let Some(item) = self.items.get_mut(&ticket.item) else {
+            let Some(item) = self.items.get_mut(ticket.item) else {
                 continue;
             };
             item.legs[ticket.leg].with_sink = true;

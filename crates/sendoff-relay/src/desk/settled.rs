@@ -6,16 +6,15 @@ use sendoff::store::SettleReport;
 
 impl Desk {
     /// A batch of settlements has been carried out.
-    pub(crate) fn settled(&mut self, settlements: &[Settlement], report: &SettleReport) {
-        for settlement in settlements {
+    pub(crate) fn settled(&mut self, decided: Decided, report: &SettleReport) {
+        for (id, settlement) in decided.items.into_iter().zip(decided.settlements) {
             if report.lost.contains(&settlement.place.lane) {
                 continue;
             }
-            let Some(id) = self.settling.remove(&settlement.place) else {
-                continue;
-            };
-            self.finish(id);
-            self.gone.push(settlement.place.clone());
+            // An item whose lane was lost meanwhile is gone already.
+            if self.finish(id) {
+                self.gone.push(settlement.place);
+            }
         }
         for freed in &report.freed {
             let Some(lane) = self.lanes.get_mut(&freed.lane) else {
@@ -33,8 +32,8 @@ impl Desk {
         }
     }
 
-    fn finish(&mut self, id: u64) {
-        let Some(item) = self.items.get(&id) else { return };
+    fn finish(&mut self, id: ItemId) -> bool {
+        let Some(item) = self.items.get(id) else { return false };
         let (lane, key) = (item.delivery.place.lane, item.key.clone());
         let mut free = SmallVec::<[(SinkIndex, Ticket); 1]>::new();
         for (index, leg) in item.legs.iter().enumerate() {
@@ -67,5 +66,6 @@ impl Desk {
             }
         }
         self.drop_item(id);
+        true
     }
 }

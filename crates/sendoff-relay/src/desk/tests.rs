@@ -52,6 +52,7 @@ fn row(seq: i64, key: Option<&str>) -> Row {
             lane: 1,
             seq,
             leg: None,
+            spot: 0,
         },
         key,
     )
@@ -64,13 +65,14 @@ fn waiting(seq: i64, key: &str) -> Row {
             lane: 1,
             seq,
             leg: Some(Arc::from("a")),
+            spot: 0,
         },
         Some(key),
     )
 }
 
 fn row_at(place: Place, key: Option<&str>) -> Row {
-    Row::Message(Delivery {
+    Row::Message(Arc::new(Delivery {
         id: sendoff::Uuid::from_u128(place.seq.unsigned_abs().into()),
         topic: "t".to_owned(),
         payload: Default::default(),
@@ -87,7 +89,7 @@ fn row_at(place: Place, key: Option<&str>) -> Row {
         attempts: 0,
         max_attempts: None,
         place,
-    })
+    }))
 }
 
 fn seqs(batch: &Option<Batch>) -> Vec<i64> {
@@ -170,7 +172,7 @@ async fn followers_of_a_failed_head_are_held_and_so_are_those_read_later() {
     answer(&mut desk, batch, &temporary());
     desk.take(vec![row(3, Some("k")), row(4, Some("free"))], Instant::now());
     assert_eq!(
-        verdicts(&desk.take_settlements(9)),
+        verdicts(&desk.take_settlements(9).settlements),
         [(1, "retry"), (2, "hold"), (3, "hold")]
     );
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [4]);
@@ -185,14 +187,14 @@ async fn a_freed_key_stays_blocked_while_a_held_row_is_on_its_way() {
     let first = desk.take_settlements(9);
     desk.take(vec![row(2, Some("k"))], Instant::now());
     let second = desk.take_settlements(9);
-    assert_eq!(verdicts(&second), [(2, "hold")]);
-    desk.settled(&first, &freed("k"));
+    assert_eq!(verdicts(&second.settlements), [(2, "hold")]);
+    desk.settled(first, &freed("k"));
     // Row 2 is not in the waiting table yet, or due there: row 3 would overtake it.
     desk.take(vec![row(3, Some("k"))], Instant::now());
     let third = desk.take_settlements(9);
-    assert_eq!(verdicts(&third), [(3, "hold")]);
-    desk.settled(&second, &SettleReport::default());
-    desk.settled(&third, &freed("k"));
+    assert_eq!(verdicts(&third.settlements), [(3, "hold")]);
+    desk.settled(second, &SettleReport::default());
+    desk.settled(third, &freed("k"));
     desk.take(vec![row(4, Some("k"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [4]);
 }
@@ -210,14 +212,14 @@ async fn the_followers_of_a_dead_head_wait_go_on_or_never_waited() {
         answer(&mut desk, batch, &temporary());
         let settlements = desk.take_settlements(9);
         if then == "hold" {
-            assert_eq!(verdicts(&settlements), [(1, dead), (2, "hold")]);
+            assert_eq!(verdicts(&settlements.settlements), [(1, dead), (2, "hold")]);
         } else {
-            assert_eq!(verdicts(&settlements), [(1, dead)]);
+            assert_eq!(verdicts(&settlements.settlements), [(1, dead)]);
             assert!(
                 desk.next_batch(0, Instant::now()).is_none(),
                 "not before the dead letter is written"
             );
-            desk.settled(&settlements, &SettleReport::default());
+            desk.settled(settlements, &SettleReport::default());
             assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
         }
     }
@@ -230,8 +232,8 @@ async fn a_parked_head_is_retried_beside_its_followers() {
     let batch = desk.next_batch(0, Instant::now());
     answer(&mut desk, batch, &temporary());
     let settlements = desk.take_settlements(9);
-    assert_eq!(verdicts(&settlements), [(1, "parked")]);
-    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(verdicts(&settlements.settlements), [(1, "parked")]);
+    desk.settled(settlements, &SettleReport::default());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
 }
 
@@ -244,8 +246,8 @@ async fn legs_are_settled_together_and_only_failed_ones_are_listed() {
     assert!(!desk.has_settlements());
     answer(&mut desk, b, &temporary());
     let settlements = desk.take_settlements(9);
-    assert_eq!(settlements[0].legs.len(), 1);
-    assert_eq!(&*settlements[0].legs[0].leg, "b");
+    assert_eq!(settlements.settlements[0].legs.len(), 1);
+    assert_eq!(&*settlements.settlements[0].legs[0].leg, "b");
 }
 
 #[tokio::test(start_paused = true)]
@@ -257,9 +259,13 @@ async fn a_sink_that_is_down_charges_nothing_and_keeps_nothing_in_hand() {
     answer(&mut desk, batch, &Outcome::SinkDown("gone".into()));
     desk.take(vec![row(3, None)], Instant::now());
     let settlements = desk.take_settlements(9);
-    assert_eq!(verdicts(&settlements), [(1, "down"), (2, "down"), (3, "down")]);
+    assert_eq!(
+        verdicts(&settlements.settlements),
+        [(1, "down"), (2, "down"), (3, "down")]
+    );
     assert!(
         settlements
+            .settlements
             .iter()
             .all(|s| matches!(s.legs[0].verdict, Verdict::Retry { charged: false, .. }))
     );
@@ -289,8 +295,8 @@ async fn a_lane_is_given_back_once_its_sinks_have_answered() {
     assert!(desk.ready_to_leave().is_empty());
     answer(&mut desk, batch, &Outcome::Delivered);
     let settlements = desk.take_settlements(9);
-    assert_eq!(verdicts(&settlements), [(1, "delivered")]);
-    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(verdicts(&settlements.settlements), [(1, "delivered")]);
+    desk.settled(settlements, &SettleReport::default());
     assert_eq!(desk.ready_to_leave(), [1]);
 }
 
@@ -322,17 +328,20 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     let batch = desk.next_batch(0, Instant::now());
     answer(&mut desk, batch, &Outcome::Delivered);
     let settlements = desk.take_settlements(9);
-    desk.settled(&settlements, &SettleReport::default());
+    desk.settled(settlements, &SettleReport::default());
     assert_eq!(desk.next_careful().unwrap().1.seq, 7);
     desk.admit_careful(Instant::now());
     let settlements = desk.take_settlements(9);
-    assert_eq!(verdicts(&settlements), [(7, "dead, blocks")]);
-    assert_eq!(&*settlements[0].legs[0].leg, "a", "it holds up its key at its sink");
-    desk.settled(&settlements, &SettleReport::default());
+    assert_eq!(verdicts(&settlements.settlements), [(7, "dead, blocks")]);
+    assert_eq!(
+        &*settlements.settlements[0].legs[0].leg, "a",
+        "it holds up its key at its sink"
+    );
+    desk.settled(settlements, &SettleReport::default());
     desk.take(vec![row(8, Some("k"))], Instant::now());
     desk.next_careful();
     desk.admit_careful(Instant::now());
-    assert_eq!(verdicts(&desk.take_settlements(9)), [(8, "hold")]);
+    assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(8, "hold")]);
 }
 
 #[tokio::test]
@@ -346,9 +355,9 @@ async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
         desk.begin_read();
         answer(&mut desk, batch, &Outcome::Temporary("busy".into()));
         let mut settlements = desk.take_settlements(9);
-        assert_eq!(verdicts(&settlements), [(1, "retry")]);
+        assert_eq!(verdicts(&settlements.settlements), [(1, "retry")]);
         if written_before_the_page_comes {
-            desk.settled(&settlements, &SettleReport::default());
+            desk.settled(std::mem::take(&mut settlements), &SettleReport::default());
         }
         desk.take(vec![waiting(2, "k")], Instant::now());
         assert!(
@@ -356,16 +365,17 @@ async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
             "it would overtake the first"
         );
         let held = desk.take_settlements(9);
-        assert_eq!(verdicts(&held), [(2, "hold")]);
-        settlements.extend(held);
-        desk.settled(&settlements, &SettleReport::default());
+        assert_eq!(verdicts(&held.settlements), [(2, "hold")]);
+        settlements.items.extend(held.items);
+        settlements.settlements.extend(held.settlements);
+        desk.settled(settlements, &SettleReport::default());
 
         desk.begin_read();
         desk.take(vec![waiting(1, "k")], Instant::now());
         let batch = desk.next_batch(0, Instant::now());
         answer(&mut desk, batch, &Outcome::Delivered);
         let settlements = desk.take_settlements(9);
-        desk.settled(&settlements, &SettleReport::default());
+        desk.settled(settlements, &SettleReport::default());
         desk.begin_read();
         desk.take(vec![waiting(2, "k")], Instant::now());
         let batch = desk.next_batch(0, Instant::now()).expect("now it is the head");
@@ -382,7 +392,10 @@ async fn a_follower_is_not_written_before_the_message_in_front_of_it() {
     assert!(!desk.has_settlements(), "the first is still open at the other sink");
     let other = desk.next_batch(1, Instant::now());
     answer(&mut desk, other, &Outcome::Delivered);
-    assert_eq!(verdicts(&desk.take_settlements(9)), [(1, "retry"), (2, "hold")]);
+    assert_eq!(
+        verdicts(&desk.take_settlements(9).settlements),
+        [(1, "retry"), (2, "hold")]
+    );
 }
 
 #[tokio::test]

@@ -45,11 +45,11 @@ impl Running {
             return;
         }
         self.settling = true;
-        let settlements = self.desk.take_settlements(SETTLE_AT_ONCE);
-        let work = settle(self.store.clone(), self.owner, settlements, self.lease.subscribe());
+        let decided = self.desk.take_settlements(SETTLE_AT_ONCE);
+        let work = settle(self.store.clone(), self.owner, decided, self.lease.subscribe());
         self.tasks.spawn(async move {
-            let (settlements, report) = work.await;
-            Event::Settled(settlements, report)
+            let (decided, report) = work.await;
+            Event::Settled(decided, report)
         });
     }
 }

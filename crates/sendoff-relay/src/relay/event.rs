@@ -1,10 +1,10 @@
 //! What comes back from work that was started.
 
 use sendoff::Result;
-use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader, SettleReport, Settlement};
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader, SettleReport};
 use tokio::time::Instant;
 
-use crate::desk::Ticket;
+use crate::desk::{Decided, Ticket};
 use crate::plan::SinkIndex;
 use crate::publish::Published;
 
@@ -25,7 +25,7 @@ pub(super) enum Event {
         tickets: Vec<Ticket>,
         published: Published,
     },
-    Settled(Vec<Settlement>, SettleReport),
+    Settled(Decided, SettleReport),
     Suspected(Result<()>),
     Swept(Result<u64>),
     Paused(Result<Vec<(String, String)>>),

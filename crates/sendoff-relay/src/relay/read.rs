@@ -63,7 +63,9 @@ impl Running {
         self.next_poll = if page.more { now } else { now + self.poll_pause };
         // A lane that was lost while the read was under way may have been gained anew since: its rows are read again.
         let mut rows = page.rows;
-        rows.retain(|row| !self.lost.contains(&row.place().lane));
+        if !self.lost.is_empty() {
+            rows.retain(|row| !self.lost.contains(&row.place().lane));
+        }
         if self.stopping.is_none() {
             self.desk.take(rows, now);
         }

@@ -91,9 +91,9 @@ impl Running {
                     }
                 }
             }
-            Event::Settled(settlements, report) => {
+            Event::Settled(decided, report) => {
                 self.settling = false;
-                self.desk.settled(&settlements, &report);
+                self.desk.settled(decided, &report);
                 // The store may think otherwise, if only this relay's own deadline had passed: then they are given back.
                 self.unsure |= !report.lost.is_empty();
                 self.lose(&report.lost);

@@ -140,8 +140,8 @@ impl Reader for MemoryReader {
 
 fn row(delivery: Delivery, now: Micros) -> Row {
     if delivery.expires_at.is_some_and(|at| micros(at) <= now) {
-        Row::Expired(delivery)
+        Row::Expired(Arc::new(delivery))
     } else {
-        Row::Message(delivery)
+        Row::Message(Arc::new(delivery))
     }
 }

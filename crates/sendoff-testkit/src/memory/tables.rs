@@ -152,6 +152,7 @@ impl Content {
                 lane,
                 seq,
                 leg: (**leg != *UNROUTED).then(|| leg.clone()),
+                spot: 0,
             },
         }
     }

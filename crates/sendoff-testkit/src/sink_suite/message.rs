@@ -58,6 +58,7 @@ pub(super) fn delivery(payload: impl Into<Bytes>) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }

@@ -170,7 +170,7 @@ impl ManualRelay {
 
 pub(super) fn message(row: Row) -> Delivery {
     match row {
-        Row::Message(delivery) => delivery,
+        Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
         other => panic!("this should be a message: {other:#?}"),
     }
 }

@@ -31,6 +31,9 @@ pub struct Place {
     pub seq: i64,
     /// The sink that it waits for; `None` when it has not been routed yet.
     pub leg: Option<Arc<str>>,
+    /// Where in its table, for a store that finds it faster so when it settles; 0 if it does not matter. Only the store
+    /// that gave it knows what it means.
+    pub spot: u64,
 }
 
 /// A message on its way to a sink.

@@ -1,6 +1,7 @@
 //! Reading what is to be delivered.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 
@@ -28,9 +29,9 @@ pub struct ReadRequest {
 #[derive(Debug)]
 pub enum Row {
     /// A message to deliver.
-    Message(Delivery),
+    Message(Arc<Delivery>),
     /// A message whose `expires_at` has passed by the database's clock.
-    Expired(Delivery),
+    Expired(Arc<Delivery>),
     /// A row that is no message, as another program may have written it.
     Unreadable {
         /// Where it is.
@@ -135,6 +136,7 @@ mod tests {
             lane: 1,
             seq,
             leg: None,
+            spot: 0,
         };
         let mut hand = InHand::default();
         assert!(hand.take(&place(1)) && !hand.take(&place(1)));

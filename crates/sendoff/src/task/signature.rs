@@ -154,7 +154,10 @@ mod tests {
         assert_eq!(chord["subtask_type"], "chord");
         assert_eq!(chord["kwargs"]["header"]["task"], "celery.group");
         assert_eq!(chord["kwargs"]["body"]["task"], "sum");
-        assert_eq!(chord["kwargs"]["header"]["options"]["task_id"], chord["options"]["task_id"]);
+        assert_eq!(
+            chord["kwargs"]["header"]["options"]["task_id"],
+            chord["options"]["task_id"]
+        );
         assert!(chord["kwargs"]["body"]["options"]["task_id"].is_string());
     }
 

@@ -56,6 +56,7 @@ pub(crate) fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }

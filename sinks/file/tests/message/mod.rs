@@ -28,6 +28,7 @@ pub(crate) fn message(topic: &str, payload: String) -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     })
 }

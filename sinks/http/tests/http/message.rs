@@ -32,6 +32,7 @@ pub(crate) fn plain(payload: &str) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }

@@ -36,6 +36,7 @@ pub(crate) fn message(topic: &str) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }

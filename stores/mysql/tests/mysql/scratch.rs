@@ -118,7 +118,7 @@ impl Relay {
         for _ in 0..1000 {
             for row in self.page(1000).await.rows {
                 match row {
-                    Row::Message(delivery) => read.push(delivery),
+                    Row::Message(delivery) => read.push(Arc::unwrap_or_clone(delivery)),
                     other => panic!("not a message to deliver: {other:?}"),
                 }
             }

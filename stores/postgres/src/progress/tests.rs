@@ -277,6 +277,7 @@ impl Simulation {
             lane,
             seq,
             leg: None,
+            spot: 0,
         });
     }
 

@@ -7,6 +7,7 @@ use sendoff::store::{DeadReason, Lane, RetryState};
 use tokio_postgres::types::Type;
 
 use crate::pipeline::Param;
+use crate::tid::Tid;
 
 /// The longest error that is kept, in characters.
 const LONGEST_ERROR: usize = 2000;
@@ -18,6 +19,7 @@ pub(super) struct Delivered {
     pub(super) epochs: Vec<i64>,
     pub(super) counts: Vec<i32>,
     pub(super) seqs: Vec<i64>,
+    pub(super) spots: Vec<Tid>,
 }
 
 impl Delivered {
@@ -32,6 +34,7 @@ impl Delivered {
             (&self.epochs, Type::INT8_ARRAY),
             (&self.counts, Type::INT4_ARRAY),
             (&self.seqs, Type::INT8_ARRAY),
+            (&self.spots, Type::TID_ARRAY),
         ]
     }
 
@@ -202,6 +205,7 @@ mod tests {
             epochs: vec![1, 1],
             counts: vec![2, 1],
             seqs: vec![1, 2, 3],
+            spots: Vec::new(),
         };
         assert_eq!(delivered.lane_of_each(), [3, 3, 9]);
     }

@@ -7,6 +7,7 @@ use sendoff::store::{Lane, RetryState, Room, Settlement, Verdict};
 use super::keys::Keys;
 use super::rows::{Deaths, Delivered, Places, Waits, smallint};
 use crate::decode::micros;
+use crate::tid::Tid;
 
 /// Each list goes to one statement.
 #[derive(Debug, Default)]
@@ -39,20 +40,23 @@ impl<'a> Sorted<'a> {
     /// Of these settlements, those of lanes that are held; `epochs` tells with which epoch.
     pub(super) fn new(settlements: &'a [Settlement], epochs: &BTreeMap<Lane, i64>) -> Self {
         let mut sorted = Self::default();
-        let mut delivered: BTreeMap<Lane, Vec<i64>> = BTreeMap::new();
+        let mut delivered: BTreeMap<Lane, Vec<(i64, Tid)>> = BTreeMap::new();
         for settlement in settlements {
             let (lane, seq) = (settlement.place.lane, settlement.place.seq);
             if epochs.get(&lane) != Some(&settlement.epoch) {
                 continue;
             }
             match (settlement.place.room, settlement.place.leg.as_deref()) {
-                (Room::Ready, _) if all_delivered(settlement) => delivered.entry(lane).or_default().push(seq),
+                (Room::Ready, _) if all_delivered(settlement) => {
+                    let spot = Tid::from_spot(settlement.place.spot);
+                    delivered.entry(lane).or_default().push((seq, spot));
+                }
                 (Room::Ready, _) => sorted.ready_row(settlement),
                 (Room::Waiting, Some(leg)) if !leg.is_empty() => sorted.waiting_leg(settlement, leg),
                 (Room::Waiting, _) => sorted.unrouted_row(settlement),
             }
         }
-        for (lane, seqs) in delivered {
+        for (lane, rows) in delivered {
             sorted.delivered.lanes.push(smallint(lane));
             sorted
                 .delivered
@@ -61,8 +65,11 @@ impl<'a> Sorted<'a> {
             sorted
                 .delivered
                 .counts
-                .push(i32::try_from(seqs.len()).unwrap_or(i32::MAX));
-            sorted.delivered.seqs.extend(seqs);
+                .push(i32::try_from(rows.len()).unwrap_or(i32::MAX));
+            for (seq, spot) in rows {
+                sorted.delivered.seqs.push(seq);
+                sorted.delivered.spots.push(spot);
+            }
         }
         sorted
     }
@@ -222,6 +229,7 @@ mod tests {
                 lane: 7,
                 seq,
                 leg: leg.map(Arc::from),
+                spot: 0,
             },
             epoch,
             legs: verdicts

@@ -154,7 +154,7 @@ impl Relay {
         page.rows
             .into_iter()
             .map(|row| match row {
-                Row::Message(delivery) => delivery,
+                Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
                 other => panic!("not a message to deliver: {other:?}"),
             })
             .collect()

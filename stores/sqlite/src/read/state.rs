@@ -171,6 +171,7 @@ impl State {
                 lane: row.get(1)?,
                 seq: row.get(2)?,
                 leg: decode::leg(leg),
+                spot: 0,
             };
             if !self.hand.take(&place) {
                 continue;

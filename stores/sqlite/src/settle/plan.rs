@@ -76,6 +76,7 @@ mod tests {
                 lane,
                 seq,
                 leg: None,
+                spot: 0,
             },
             epoch,
             legs: Vec::new(),

@@ -159,7 +159,7 @@ impl TestRelay {
 
 pub(crate) fn delivery(row: Row) -> Delivery {
     match row {
-        Row::Message(delivery) => delivery,
+        Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
         other => panic!("no message: {other:?}"),
     }
 }

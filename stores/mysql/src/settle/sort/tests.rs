@@ -12,6 +12,7 @@ fn settlement(room: Room, seq: i64, leg: Option<&str>, epoch: i64, verdicts: &[(
             lane: 7,
             seq,
             leg: leg.map(Arc::from),
+            spot: 0,
         },
         epoch,
         legs: verdicts
