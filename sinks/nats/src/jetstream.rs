@@ -1,6 +1,6 @@
 //! A batch through JetStream: everything sent, then every acknowledgement awaited.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::future::IntoFuture;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::NatsConfig;
 use crate::encode::{Outgoing, encode};
 use crate::error;
 use crate::link::{Link, News};
-use crate::lookup::{Coverage, lookup};
+use crate::lookup::{Silence, lookup};
 
 /// Pauses before sending again to a stream that is between two leaders.
 const ELECTION: [Duration; 3] = [
@@ -216,23 +216,29 @@ impl<'a> Pass<'a> {
 
     /// Those of the homeless messages whose subject a stream covers: worth another try. The fate of the others is decided.
     async fn still_covered(&mut self, homeless: Vec<usize>) -> Vec<usize> {
-        let mut known: Vec<(String, Coverage)> = Vec::new();
+        let mut known: BTreeMap<String, Option<Outcome>> = BTreeMap::new();
+        let mut silence = None;
         let mut covered = Vec::new();
         for index in homeless {
             let Fate::Homeless(subject) = &self.fates[index] else {
                 continue;
             };
-            let at = match known.iter().position(|(asked, _)| asked == subject) {
-                Some(at) => at,
-                None => {
-                    let coverage = lookup(&self.link.jetstream, subject).await;
-                    known.push((subject.clone(), coverage));
-                    known.len() - 1
+            let decided = match (known.get(subject), silence) {
+                (Some(decided), _) => decided.clone(),
+                // It said nothing once: asking for every other subject would take the patience as many times.
+                (None, Some(silence)) => Some(Silence::outcome(silence, subject)),
+                (None, None) => {
+                    let decided = lookup(&self.link.jetstream, subject).await.unwrap_or_else(|nothing| {
+                        silence = Some(nothing);
+                        Some(nothing.outcome(subject))
+                    });
+                    known.insert(subject.clone(), decided.clone());
+                    decided
                 }
             };
-            match &known[at].1 {
-                Coverage::Given => covered.push(index),
-                Coverage::Not(outcome) => self.fates[index] = Fate::Decided(outcome.clone()),
+            match decided {
+                None => covered.push(index),
+                Some(outcome) => self.fates[index] = Fate::Decided(outcome),
             }
         }
         covered

@@ -46,33 +46,29 @@ pub(crate) async fn ask(jetstream: &Context, api: &str, question: &impl Serializ
     }
 }
 
-/// What JetStream knows about a subject.
-pub(crate) enum Coverage {
-    /// A stream covers it.
-    Given,
-    /// None does, or it cannot be told; what that means for the message.
-    Not(Outcome),
-}
-
 #[derive(Serialize)]
 struct Question<'a> {
     subject: &'a str,
 }
 
-/// Nobody listens on a subject: because no stream covers it, or because its stream has no leader for the moment?
-pub(crate) async fn lookup(jetstream: &Context, subject: &str) -> Coverage {
-    Coverage::Not(match ask(jetstream, "STREAM.NAMES", &Question { subject }).await {
-        Ok(Answer {
-            error: Some(refused), ..
-        }) => error::stream(&refused),
-        Ok(Answer { streams, .. }) => {
-            if streams.as_array().is_some_and(|names| !names.is_empty()) {
-                return Coverage::Given;
-            }
-            error::no_stream(subject)
+/// Nobody listens on a subject: because its stream has no leader for the moment, or because no stream covers it? The
+/// latter decides what becomes of the message.
+pub(crate) async fn lookup(jetstream: &Context, subject: &str) -> Result<Option<Outcome>, Silence> {
+    let Answer { error, streams } = ask(jetstream, "STREAM.NAMES", &Question { subject }).await?;
+    if let Some(refused) = error {
+        return Ok(Some(error::stream(&refused)));
+    }
+    let is_covered = streams.as_array().is_some_and(|names| !names.is_empty());
+    Ok((!is_covered).then(|| error::no_stream(subject)))
+}
+
+impl Silence {
+    /// What becomes of a message to a subject that nobody listens on and JetStream says nothing about.
+    pub(crate) fn outcome(self, subject: &str) -> Outcome {
+        match self {
+            Self::Nobody => error::no_jetstream(),
+            Self::TooLate => error::no_stream_perhaps(subject, "does not answer"),
+            Self::Unreadable => error::no_stream_perhaps(subject, "gives no answer that can be read"),
         }
-        Err(Silence::Nobody) => error::no_jetstream(),
-        Err(Silence::TooLate) => error::no_stream_perhaps(subject, "does not answer"),
-        Err(Silence::Unreadable) => error::no_stream_perhaps(subject, "gives no answer that can be read"),
-    })
+    }
 }

@@ -1,0 +1,153 @@
+//! A batch over one connection: everything sent, as far as the broker allows, and every confirmation awaited.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use sendoff::{Delivery, Outcome};
+use tokio::time::{Instant, timeout_at};
+
+use crate::encode::put_publish;
+use crate::link::Use;
+use crate::packet::{self, Ack, Incoming};
+use crate::stream::Broken;
+use crate::{MqttConfig, error};
+
+/// How many bytes are written at a time; more is encoded when these are gone.
+const ENOUGH: usize = 256 * 1024;
+
+/// Publishes a batch. One outcome a message, in its order.
+pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    let deadline = Instant::now() + config.ack_timeout;
+    let mut pass = Pass {
+        used,
+        config,
+        batch,
+        next: 0,
+        waiting: BTreeMap::new(),
+        outcomes: vec![None; batch.len()],
+    };
+    match timeout_at(deadline, pass.run()).await {
+        Ok(Ok(())) => {
+            pass.used.done();
+            pass.outcomes.into_iter().flatten().collect()
+        }
+        // The connection goes with the pass: what still comes in would be taken for another batch's.
+        Ok(Err(end)) => pass.cut_short(&error::lost(&end), &error::unsent(&end)),
+        Err(_) => pass.cut_short(&error::unconfirmed(), &error::stuck()),
+    }
+}
+
+/// How a connection ended.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// It broke.
+    Broken(Broken),
+    /// The broker ended it, with a code and perhaps a reason.
+    Said(u8, Option<String>),
+    /// The broker sent something that a publisher never gets.
+    Nonsense,
+}
+
+/// Where a message is between us and the broker.
+struct Waiting {
+    index: usize,
+    /// QoS 2: the broker has it, and the second half is on its way.
+    is_received: bool,
+}
+
+struct Pass<'a> {
+    used: Use<'a>,
+    config: &'a MqttConfig,
+    batch: &'a [Arc<Delivery>],
+    /// The first message that was not encoded yet.
+    next: usize,
+    waiting: BTreeMap<u16, Waiting>,
+    outcomes: Vec<Option<Outcome>>,
+}
+
+impl Pass<'_> {
+    async fn run(&mut self) -> Result<(), End> {
+        loop {
+            self.fill();
+            if self.waiting.is_empty() {
+                // What is left to write: the second half of a message that the broker refused meanwhile.
+                return self.used.stream.flush().await.map_err(End::Broken);
+            }
+            let packet = self.used.stream.next().await.map_err(End::Broken)?;
+            self.handle(packet)?;
+        }
+    }
+
+    /// Encodes as much as the broker allows.
+    fn fill(&mut self) {
+        while self.next < self.batch.len()
+            && self.waiting.len() < self.used.terms.window
+            && self.used.stream.out.len() < ENOUGH
+        {
+            let index = self.next;
+            self.next += 1;
+            let id = self.free_id();
+            let largest = self.used.terms.largest;
+            match put_publish(self.config, &self.batch[index], id, largest, &mut self.used.stream.out) {
+                Ok(()) => {
+                    self.waiting.insert(
+                        id,
+                        Waiting {
+                            index,
+                            is_received: false,
+                        },
+                    );
+                }
+                Err(outcome) => self.outcomes[index] = Some(outcome),
+            }
+        }
+    }
+
+    fn free_id(&mut self) -> u16 {
+        loop {
+            let id = self.used.next_id;
+            self.used.next_id = id.checked_add(1).unwrap_or(1);
+            if !self.waiting.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    fn handle(&mut self, packet: Incoming) -> Result<(), End> {
+        match packet {
+            Incoming::PubAck(ack) => self.settle(&ack),
+            Incoming::PubComp(ack) => self.settle(&ack),
+            // Refused: there is no second half.
+            Incoming::PubRec(ack) if ack.code >= 0x80 => self.settle(&ack),
+            Incoming::PubRec(ack) => {
+                let waiting = self.waiting.get_mut(&ack.id).ok_or(End::Nonsense)?;
+                waiting.is_received = true;
+                packet::put_pubrel(ack.id, &mut self.used.stream.out);
+                Ok(())
+            }
+            Incoming::PingResp => Ok(()),
+            Incoming::Disconnect { code, told } => Err(End::Said(code, told.reason)),
+            Incoming::ConnAck { .. } => Err(End::Nonsense),
+        }
+    }
+
+    fn settle(&mut self, ack: &Ack) -> Result<(), End> {
+        let waiting = self.waiting.remove(&ack.id).ok_or(End::Nonsense)?;
+        self.outcomes[waiting.index] = Some(if waiting.is_received && ack.code >= 0x80 {
+            error::half_confirmed(ack)
+        } else {
+            error::confirmed(ack)
+        });
+        Ok(())
+    }
+
+    fn cut_short(self, unknown: &Outcome, unsent: &Outcome) -> Vec<Outcome> {
+        let Self { next, outcomes, .. } = self;
+        let outcome = |(index, outcome): (usize, Option<Outcome>)| match outcome {
+            Some(outcome) => outcome,
+            None if index < next => unknown.clone(),
+            None => unsent.clone(),
+        };
+        outcomes.into_iter().enumerate().map(outcome).collect()
+    }
+}
