@@ -1,0 +1,228 @@
+//! The settings of the sink.
+
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_wire::{Format, Secret, Template, TlsConfig, duration};
+use serde::{Deserialize, Serialize};
+
+use crate::encode;
+
+/// How to log in.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mechanism {
+    /// The password as it is.
+    #[default]
+    #[serde(rename = "PLAIN")]
+    Plain,
+    /// A proof of the password; needs the feature `ssl`.
+    #[serde(rename = "SCRAM-SHA-256")]
+    ScramSha256,
+    /// A proof of the password; needs the feature `ssl`.
+    #[serde(rename = "SCRAM-SHA-512")]
+    ScramSha512,
+}
+
+/// How records are made smaller on their way and in the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Compression {
+    /// Not at all.
+    #[default]
+    None,
+    /// Fast.
+    Lz4,
+    /// Fast.
+    Snappy,
+    /// Small.
+    Gzip,
+}
+
+/// Which cluster, which topic, and who we are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct KafkaConfig {
+    /// Some brokers of the cluster, as `host:port`; the others are found by them.
+    pub brokers: Vec<String>,
+    /// The topic of a message; `{topic}` unless set. Kafka allows letters, digits, `.`, `_` and `-`.
+    #[serde(default = "topic")]
+    pub topic: Template,
+    /// The record's key, which picks the partition; the message's ordering key unless set, and no key if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<Template>,
+    /// How messages are written: `raw` unless set.
+    #[serde(default)]
+    pub format: Format,
+    /// The `source` of CloudEvents; `sendoff` unless set.
+    #[serde(default = "source")]
+    pub source: String,
+    /// How records are made smaller: `none` unless set.
+    #[serde(default)]
+    pub compression: Compression,
+    /// The largest record in bytes; 1000000 unless set, as on brokers.
+    #[serde(default = "max_message_bytes")]
+    pub max_message_bytes: u32,
+    /// The user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// The user's password.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub password: Option<Secret>,
+    /// How to log in: `PLAIN` unless set.
+    #[serde(default)]
+    pub mechanism: Mechanism,
+    /// Whom to trust; with it everything is encrypted. Needs the feature `ssl`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tls: Option<TlsConfig>,
+    /// How long to look for a broker before the sink counts as down; 3 s unless set.
+    #[serde(default = "connect_timeout", with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long a message may take, with all that the client tries; 5 s unless set.
+    #[serde(default = "ack_timeout", with = "duration")]
+    pub ack_timeout: Duration,
+}
+
+impl KafkaConfig {
+    /// The defaults for a cluster.
+    pub fn new(brokers: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        Self {
+            brokers: brokers.into_iter().map(Into::into).collect(),
+            topic: topic(),
+            key: None,
+            format: Format::default(),
+            source: source(),
+            compression: Compression::default(),
+            max_message_bytes: max_message_bytes(),
+            user: None,
+            password: None,
+            mechanism: Mechanism::default(),
+            tls: None,
+            connect_timeout: connect_timeout(),
+            ack_timeout: ack_timeout(),
+        }
+    }
+
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], with what is allowed; [`ErrorKind::Unsupported`] for encryption that was not built in.
+    pub fn validate(&self) -> Result<()> {
+        let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
+        let is_address = |broker: &String| {
+            let host_and_port = broker.rsplit_once(':');
+            host_and_port
+                .is_some_and(|(host, port)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok())
+        };
+        if self.brokers.is_empty() || !self.brokers.iter().all(is_address) {
+            return invalid(
+                "the brokers of the Kafka sink cannot be used",
+                "write them like [\"kafka-1:9092\"]",
+            );
+        }
+        if self.user.is_some() != self.password.is_some() {
+            return invalid("the Kafka sink has only one of user and password", "give both, or none");
+        }
+        if let Some(fixed) = self.topic.as_fixed()
+            && let Err(why) = encode::check_topic(fixed)
+        {
+            let error = Error::new(ErrorKind::Invalid, "the topic of the Kafka sink cannot be used").because(why);
+            return Err(error.next_step("write it like orders.placed or {topic}"));
+        }
+        // librdkafka wants at least 1000, and no more than fits into 32 bits.
+        if !(1000..=1_000_000_000).contains(&self.max_message_bytes) {
+            return invalid(
+                "max_message_bytes of the Kafka sink is out of range",
+                "use 1000 to 1000000000",
+            );
+        }
+        let too_short = Duration::from_millis(10);
+        if self.connect_timeout < too_short || self.ack_timeout < too_short {
+            return invalid(
+                "connect_timeout or ack_timeout of the Kafka sink is too short",
+                "use 10ms or more",
+            );
+        }
+        let needs_ssl = self.tls.is_some() || self.mechanism != Mechanism::Plain;
+        if needs_ssl && !cfg!(feature = "ssl") {
+            return Err(
+                Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
+                    .because("this program was built without it")
+                    .next_step("build it with the feature kafka-ssl"),
+            );
+        }
+        if let Some(tls) = &self.tls {
+            tls.client()?;
+        }
+        Ok(())
+    }
+}
+
+fn topic() -> Template {
+    // A template of one field is one.
+    "{topic}".parse().unwrap_or_else(|_| unreachable!())
+}
+
+fn source() -> String {
+    "sendoff".to_owned()
+}
+
+fn max_message_bytes() -> u32 {
+    1_000_000
+}
+
+fn connect_timeout() -> Duration {
+    Duration::from_secs(3)
+}
+
+fn ack_timeout() -> Duration {
+    Duration::from_secs(5)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> KafkaConfig {
+        toml::from_str(text).unwrap()
+    }
+
+    #[test]
+    fn brokers_are_enough() {
+        let config = read("brokers = ['a:9092', '[::1]:9092']");
+        assert_eq!(config, KafkaConfig::new(["a:9092", "[::1]:9092"]));
+        config.validate().unwrap();
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config = read("brokers = ['a:9092']\nuser = 'u'\npassword = 'hunter2'");
+        let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_with_advice() {
+        for (lines, word) in [
+            ("brokers = []", "kafka-1:9092"),
+            ("brokers = ['kafka://a:9092']", "kafka-1:9092"),
+            ("brokers = ['a']", "kafka-1:9092"),
+            ("brokers = ['a:1']\nuser = 'x'", "both"),
+            ("brokers = ['a:1']\ntopic = 'a b'", "letters"),
+            ("brokers = ['a:1']\nmax_message_bytes = 1", "out of range"),
+            ("brokers = ['a:1']\nack_timeout = '1ms'", "too short"),
+        ] {
+            let error = read(lines).validate().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid, "{lines}");
+            assert!(error.to_string().contains(word), "{lines}: {error}");
+        }
+    }
+
+    #[cfg(not(feature = "ssl"))]
+    #[test]
+    fn encryption_that_was_not_built_in_is_refused() {
+        for lines in ["[tls]", "mechanism = 'SCRAM-SHA-512'"] {
+            let error = read(&format!("brokers = ['a:1']\n{lines}")).validate().unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Unsupported);
+        }
+    }
+}

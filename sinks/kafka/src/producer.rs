@@ -1,0 +1,179 @@
+//! The client, with the settings that make its promises ours.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::config::{FromClientConfigAndContext as _, RDKafkaLogLevel};
+use rdkafka::error::KafkaError;
+use rdkafka::producer::{FutureProducer, Producer as _};
+use rdkafka::util::Timeout;
+use sendoff::{ErrorKind, Result};
+use sendoff_wire::{Dial, Refusal};
+
+use crate::health::Health;
+use crate::{Compression, KafkaConfig, Mechanism, error};
+
+/// A context that the client and we look at.
+#[derive(Clone, Default)]
+pub(crate) struct Shared(pub(crate) Arc<Health>);
+
+impl rdkafka::ClientContext for Shared {
+    fn log(&self, level: RDKafkaLogLevel, facility: &str, message: &str) {
+        self.0.log(level, facility, message);
+    }
+
+    fn error(&self, error: KafkaError, reason: &str) {
+        self.0.error(error, reason);
+    }
+}
+
+/// A producer. It connects by itself, to all brokers that it needs.
+pub(crate) struct Producer {
+    pub(crate) client: FutureProducer<Shared>,
+    pub(crate) health: Arc<Health>,
+}
+
+pub(crate) struct Dialer(pub(crate) Arc<KafkaConfig>);
+
+impl Dial for Dialer {
+    type Connection = Producer;
+
+    async fn dial(&self) -> Result<Producer, Refusal> {
+        let context = Shared::default();
+        let health = Arc::clone(&context.0);
+        let client =
+            FutureProducer::from_config_and_context(&settings(&self.0)?, context).map_err(|error| Refusal {
+                kind: ErrorKind::Invalid,
+                ..error::refusal(&error, None)
+            })?;
+        let producer = Producer { client, health };
+        match producer.sign_of_life(self.0.connect_timeout, None).await {
+            Ok(_) => Ok(producer),
+            Err(refusal) => {
+                // Its end may take a while, and is nothing to wait for.
+                tokio::task::spawn_blocking(move || drop(producer));
+                Err(refusal)
+            }
+        }
+    }
+
+    fn is_usable(&self, producer: &Producer) -> bool {
+        !producer.health.is_fatal()
+    }
+}
+
+impl Producer {
+    /// Asks the cluster about itself, or about one topic.
+    pub(crate) async fn sign_of_life(&self, patience: Duration, topic: Option<String>) -> Result<usize, Refusal> {
+        let client = self.client.clone();
+        let asking = tokio::task::spawn_blocking(move || {
+            let answer = client
+                .client()
+                .fetch_metadata(topic.as_deref(), Timeout::After(patience));
+            answer.map(|answer| answer.topics().iter().filter(|topic| topic.error().is_none()).count())
+        });
+        match asking.await {
+            Ok(Ok(topics)) => {
+                self.health.trust();
+                Ok(topics)
+            }
+            Ok(Err(error)) => Err(error::refusal(&error, self.health.said().as_deref())),
+            Err(_) => Err(Refusal {
+                kind: ErrorKind::Unreachable,
+                what: "Kafka cannot be used".to_owned(),
+                why: "the process is stopping".to_owned(),
+                next: "start it again".to_owned(),
+            }),
+        }
+    }
+
+    /// Waits for what is on its way, and ends the client's threads.
+    pub(crate) async fn end(self: Arc<Self>, patience: Duration) {
+        let _ = tokio::task::spawn_blocking(move || {
+            let _ = self.client.flush(Timeout::After(patience));
+            drop(self);
+        })
+        .await;
+    }
+}
+
+fn settings(config: &KafkaConfig) -> Result<ClientConfig> {
+    let mut settings = ClientConfig::new();
+    settings.set_log_level(RDKafkaLogLevel::Warning);
+    let milliseconds = |duration: Duration| duration.as_millis().to_string();
+    for (name, value) in [
+        ("bootstrap.servers", config.brokers.join(",")),
+        ("client.id", "sendoff".to_owned()),
+        ("enable.idempotence", "true".to_owned()),
+        ("acks", "all".to_owned()),
+        // As Java's client: equal keys to equal partitions, whoever writes them.
+        ("partitioner", "murmur2_random".to_owned()),
+        ("message.timeout.ms", milliseconds(config.ack_timeout)),
+        ("request.timeout.ms", milliseconds(config.ack_timeout)),
+        (
+            "socket.connection.setup.timeout.ms",
+            milliseconds(config.connect_timeout.max(Duration::from_secs(1))),
+        ),
+        // A topic that a broker does not know may be about to be created; not for long.
+        (
+            "topic.metadata.propagation.max.ms",
+            milliseconds(config.ack_timeout / 2),
+        ),
+        ("reconnect.backoff.ms", "50".to_owned()),
+        ("reconnect.backoff.max.ms", "1000".to_owned()),
+        // A batch comes at once; there is nobody to wait for.
+        ("linger.ms", "1".to_owned()),
+        ("message.max.bytes", config.max_message_bytes.to_string()),
+        (
+            "compression.codec",
+            match config.compression {
+                Compression::None => "none",
+                Compression::Lz4 => "lz4",
+                Compression::Snappy => "snappy",
+                Compression::Gzip => "gzip",
+            }
+            .to_owned(),
+        ),
+        (
+            "security.protocol",
+            match (config.user.is_some(), config.tls.is_some()) {
+                (false, false) => "plaintext",
+                (false, true) => "ssl",
+                (true, false) => "sasl_plaintext",
+                (true, true) => "sasl_ssl",
+            }
+            .to_owned(),
+        ),
+    ] {
+        settings.set(name, value);
+    }
+    if let (Some(user), Some(password)) = (&config.user, &config.password) {
+        settings
+            .set("sasl.username", user)
+            .set("sasl.password", password.reveal()?);
+        settings.set(
+            "sasl.mechanisms",
+            match config.mechanism {
+                Mechanism::Plain => "PLAIN",
+                Mechanism::ScramSha256 => "SCRAM-SHA-256",
+                Mechanism::ScramSha512 => "SCRAM-SHA-512",
+            },
+        );
+    }
+    if let Some(tls) = &config.tls {
+        settings.set("ssl.endpoint.identification.algorithm", "https");
+        settings.set("enable.ssl.certificate.verification", "true");
+        let files = [
+            ("ssl.ca.location", &tls.ca_file),
+            ("ssl.certificate.location", &tls.cert_file),
+            ("ssl.key.location", &tls.key_file),
+        ];
+        for (name, file) in files {
+            if let Some(file) = file {
+                settings.set(name, file.display().to_string());
+            }
+        }
+    }
+    Ok(settings)
+}

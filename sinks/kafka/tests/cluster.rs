@@ -1,0 +1,377 @@
+//! librdkafka's own cluster, in this process: three brokers that store records, fail on demand, and go down and up.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use rdkafka::ClientConfig;
+use rdkafka::consumer::{BaseConsumer, Consumer as _};
+use rdkafka::message::{Headers as _, Message as _, OwnedMessage};
+use rdkafka::mocking::MockCluster;
+use rdkafka::producer::DefaultProducerContext;
+use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
+use rdkafka::types::{RDKafkaApiKey, RDKafkaRespErr};
+use sendoff::store::{Place, Room};
+use sendoff::{Delivery, ErrorKind, Headers, Outcome, Sink as _, Uuid};
+use sendoff_sink_kafka::{KafkaConfig, KafkaSink};
+use tokio::time::{Instant, timeout};
+
+const PARTITIONS: i32 = 8;
+
+type Cluster = MockCluster<'static, DefaultProducerContext>;
+
+fn cluster() -> Cluster {
+    let cluster = MockCluster::new(3).unwrap();
+    cluster.create_topic("orders", PARTITIONS, 3).unwrap();
+    cluster
+}
+
+fn config(cluster: &Cluster) -> KafkaConfig {
+    let servers = cluster.bootstrap_servers();
+    KafkaConfig {
+        connect_timeout: Duration::from_secs(2),
+        ack_timeout: Duration::from_secs(3),
+        ..KafkaConfig::new(servers.split(','))
+    }
+}
+
+fn sink(cluster: &Cluster) -> KafkaSink {
+    KafkaSink::new(config(cluster)).unwrap()
+}
+
+fn message(topic: &str, key: Option<&str>, payload: impl Into<Vec<u8>>) -> Delivery {
+    Delivery {
+        id: Uuid::now_v7(),
+        topic: topic.into(),
+        payload: payload.into().into(),
+        content_type: None,
+        headers: Headers::new(),
+        key: key.map(Into::into),
+        aggregate_type: None,
+        aggregate_id: None,
+        schema_version: None,
+        idempotency_key: None,
+        priority: 0,
+        created_at: SystemTime::UNIX_EPOCH,
+        expires_at: None,
+        attempts: 0,
+        max_attempts: None,
+        place: Place {
+            room: Room::Ready,
+            lane: 0,
+            seq: 1,
+            leg: None,
+        },
+    }
+}
+
+fn batch(size: usize) -> Vec<Arc<Delivery>> {
+    let one = |number: usize| {
+        Arc::new(message(
+            "orders",
+            Some(&format!("k{}", number % 20)),
+            number.to_string(),
+        ))
+    };
+    (0..size).map(one).collect()
+}
+
+async fn delivers(sink: &KafkaSink, batch: &[Arc<Delivery>]) {
+    assert_eq!(sink.publish(batch).await, vec![Outcome::Delivered; batch.len()]);
+}
+
+async fn is_down(sink: &KafkaSink) {
+    let begin = Instant::now();
+    let outcomes = sink.publish(&batch(3)).await;
+    assert!(begin.elapsed() < Duration::from_secs(5), "{:?}", begin.elapsed());
+    assert!(
+        outcomes.iter().all(|outcome| matches!(outcome, Outcome::SinkDown(_))),
+        "{outcomes:?}"
+    );
+}
+
+fn text(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Delivered => "",
+        Outcome::Temporary(reason) | Outcome::Permanent(reason) => reason.text(),
+        Outcome::Unknown(reason) | Outcome::SinkDown(reason) => reason.text(),
+    }
+}
+
+/// So many records of the topic `orders`, read from its beginning; and no more than these.
+async fn stored(cluster: &Cluster, count: usize) -> Vec<OwnedMessage> {
+    let servers = cluster.bootstrap_servers();
+    let reading = tokio::task::spawn_blocking(move || {
+        let mut settings = ClientConfig::new();
+        settings.set("bootstrap.servers", servers).set("group.id", "reader");
+        let consumer: BaseConsumer = settings.create().unwrap();
+        let mut all = TopicPartitionList::new();
+        for partition in 0..PARTITIONS {
+            all.add_partition_offset("orders", partition, Offset::Beginning)
+                .unwrap();
+        }
+        consumer.assign(&all).unwrap();
+        let mut records = Vec::new();
+        let begin = std::time::Instant::now();
+        while records.len() < count && begin.elapsed() < Duration::from_secs(20) {
+            if let Some(record) = consumer.poll(Duration::from_millis(200)) {
+                records.push(record.unwrap().detach());
+            }
+        }
+        if let Some(more) = consumer.poll(Duration::from_millis(500)) {
+            records.push(more.unwrap().detach());
+        }
+        records
+    });
+    let records = reading.await.unwrap();
+    assert_eq!(records.len(), count);
+    records
+}
+
+/// How Java's client picks a partition.
+fn murmur2(key: &[u8]) -> u32 {
+    const M: u32 = 0x5bd1_e995;
+    let mut hash = 0x9747_b28c ^ u32::try_from(key.len()).unwrap();
+    let mut chunks = key.chunks_exact(4);
+    for chunk in &mut chunks {
+        let mut k = u32::from_le_bytes(chunk.try_into().unwrap()).wrapping_mul(M);
+        k ^= k >> 24;
+        hash = hash.wrapping_mul(M) ^ k.wrapping_mul(M);
+    }
+    let rest = chunks.remainder();
+    for (at, byte) in rest.iter().enumerate() {
+        hash ^= u32::from(*byte) << (8 * at);
+    }
+    if !rest.is_empty() {
+        hash = hash.wrapping_mul(M);
+    }
+    hash ^= hash >> 13;
+    hash = hash.wrapping_mul(M);
+    hash ^ hash >> 15
+}
+
+#[tokio::test]
+async fn records_have_all_that_messages_have_and_keys_pick_partitions_as_in_java() {
+    let cluster = cluster();
+    let sink = sink(&cluster);
+    sink.check().await.unwrap();
+    let mut messages = batch(300);
+    let mut full = message("orders", Some("customer-7"), b"\0\xff binary".to_vec());
+    full.content_type = Some("application/octet-stream".into());
+    full.headers.insert("traceparent", "00-ab");
+    full.headers.insert("note", "one\r\ntwo");
+    messages.push(Arc::new(full));
+    messages.push(Arc::new(message("orders", None, "")));
+    delivers(&sink, &messages).await;
+    let records = stored(&cluster, messages.len()).await;
+    let header = |record: &OwnedMessage, name: &str| {
+        let headers = record.headers().unwrap();
+        let found = headers.iter().find(|header| header.key == name);
+        found.map(|header| String::from_utf8(header.value.unwrap().to_vec()).unwrap())
+    };
+    for message in &messages {
+        let id = Some(message.id.to_string());
+        let record = records
+            .iter()
+            .find(|record| header(record, "sendoff-id") == id)
+            .expect("every message is stored");
+        assert_eq!(record.payload().unwrap_or_default(), &message.payload[..]);
+        assert_eq!(record.key(), message.key.as_deref().map(str::as_bytes));
+        if let Some(key) = &message.key {
+            let partition = (murmur2(key.as_bytes()) & 0x7fff_ffff) % u32::try_from(PARTITIONS).unwrap();
+            assert_eq!(record.partition(), i32::try_from(partition).unwrap(), "{key}");
+        }
+    }
+    let full = records
+        .iter()
+        .find(|record| record.key() == Some(b"customer-7"))
+        .unwrap();
+    assert_eq!(
+        header(full, "content-type").as_deref(),
+        Some("application/octet-stream")
+    );
+    assert_eq!(header(full, "traceparent").as_deref(), Some("00-ab"));
+    assert_eq!(header(full, "note").as_deref(), Some("one\r\ntwo"));
+    assert_eq!(header(full, "sendoff-topic").as_deref(), Some("orders"));
+    for partition in 0..PARTITIONS {
+        let of = records
+            .iter()
+            .filter(|record| record.partition() == partition && record.key() != Some(b"customer-7"));
+        let numbers: Vec<u32> = of
+            .filter_map(|record| std::str::from_utf8(record.payload()?).ok()?.parse().ok())
+            .collect();
+        assert!(numbers.is_sorted(), "{numbers:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_that_goes_down_is_down_and_found_again() {
+    let cluster = cluster();
+    let sink = sink(&cluster);
+    delivers(&sink, &batch(10)).await;
+    for broker in 1..=3 {
+        cluster.broker_down(broker).unwrap();
+    }
+    // The first batch may be handed over before the loss is known.
+    let outcomes = sink.publish(&batch(5)).await;
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| matches!(outcome, Outcome::Unknown(_) | Outcome::SinkDown(_))),
+        "{outcomes:?}"
+    );
+    is_down(&sink).await;
+    is_down(&sink).await;
+    assert_eq!(sink.check().await.unwrap_err().kind(), ErrorKind::Unreachable);
+    for broker in 1..=3 {
+        cluster.broker_up(broker).unwrap();
+    }
+    let back = async { while sink.publish(&batch(1)).await != [Outcome::Delivered] {} };
+    timeout(Duration::from_secs(20), back)
+        .await
+        .expect("the cluster is found again");
+    delivers(&sink, &batch(10)).await;
+}
+
+#[tokio::test]
+async fn a_cluster_that_was_never_there_is_down_soon() {
+    let sink = KafkaSink::new(KafkaConfig {
+        connect_timeout: Duration::from_secs(2),
+        ..KafkaConfig::new(["127.0.0.1:1"])
+    })
+    .unwrap();
+    is_down(&sink).await;
+    assert_eq!(sink.check().await.unwrap_err().kind(), ErrorKind::Unreachable);
+}
+
+#[tokio::test]
+async fn what_the_brokers_refuse_is_told_apart() {
+    for (error, is_right, word) in [
+        (
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
+            (|outcome| matches!(outcome, Outcome::Temporary(_))) as fn(&Outcome) -> bool,
+            "let our user write",
+        ),
+        (
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+            |outcome| matches!(outcome, Outcome::Permanent(_)),
+            "max.message.bytes",
+        ),
+        (
+            RDKafkaRespErr::RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
+            |outcome| matches!(outcome, Outcome::SinkDown(_)),
+            "check the user",
+        ),
+    ] {
+        let cluster = cluster();
+        let sink = sink(&cluster);
+        delivers(&sink, &batch(1)).await;
+        cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
+        let one = [Arc::new(message("orders", Some("k"), "secret payload"))];
+        let outcomes = sink.publish(&one).await;
+        assert!(
+            is_right(&outcomes[0]) && text(&outcomes[0]).contains(word),
+            "{outcomes:?}"
+        );
+        assert!(!text(&outcomes[0]).contains("secret"), "{outcomes:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_the_client_can_mend_is_delivered_once() {
+    let cluster = cluster();
+    let sink = sink(&cluster);
+    delivers(&sink, &batch(1)).await;
+    let again = [
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_NOT_LEADER_FOR_PARTITION,
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_REQUEST_TIMED_OUT,
+    ];
+    cluster.request_errors(RDKafkaApiKey::Produce, &again);
+    delivers(&sink, &[Arc::new(message("orders", Some("k"), "mended"))]).await;
+    stored(&cluster, 2).await;
+}
+
+#[tokio::test]
+async fn a_topic_that_is_not_there_or_cannot_be_is_permanent_and_the_others_go_on() {
+    let cluster = cluster();
+    cluster
+        .topic_error("missing", RDKafkaRespErr::RD_KAFKA_RESP_ERR_UNKNOWN_TOPIC_OR_PART)
+        .unwrap();
+    let sink = sink(&cluster);
+    let messages = ["orders", "missing", "not a topic", "orders"].map(|topic| Arc::new(message(topic, None, "{}")));
+    let outcomes = sink.publish(&messages).await;
+    assert_eq!((&outcomes[0], &outcomes[3]), (&Outcome::Delivered, &Outcome::Delivered));
+    assert!(
+        matches!(&outcomes[1], Outcome::Permanent(reason) if reason.text().contains("create the topic")),
+        "{outcomes:?}"
+    );
+    assert!(
+        matches!(&outcomes[2], Outcome::Permanent(reason) if reason.text().contains("letters")),
+        "{outcomes:?}"
+    );
+    let fixed = KafkaConfig {
+        topic: "missing".parse().unwrap(),
+        ..config(&cluster)
+    };
+    assert_eq!(
+        KafkaSink::new(fixed).unwrap().check().await.unwrap_err().kind(),
+        ErrorKind::NotFound
+    );
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_large_is_permanent_and_names_both_sizes() {
+    let cluster = cluster();
+    let sink = KafkaSink::new(KafkaConfig {
+        max_message_bytes: 5000,
+        ..config(&cluster)
+    })
+    .unwrap();
+    let messages =
+        [vec![b'x'; 6000], vec![b'x'; 100], vec![b'x'; 4500]].map(|body| Arc::new(message("orders", None, body)));
+    let outcomes = sink.publish(&messages).await;
+    assert!(
+        matches!(&outcomes[0], Outcome::Permanent(reason) if reason.text().contains("5000 are allowed")),
+        "{outcomes:?}"
+    );
+    assert_eq!(outcomes[1..], [Outcome::Delivered, Outcome::Delivered]);
+}
+
+#[tokio::test]
+async fn a_batch_that_was_dropped_does_not_disturb_the_next() {
+    let cluster = cluster();
+    let sink = sink(&cluster);
+    delivers(&sink, &batch(1)).await;
+    for _ in 0..10 {
+        let _ = timeout(Duration::from_micros(500), sink.publish(&batch(100))).await;
+        delivers(&sink, &batch(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn closing_ends_the_clients_threads_and_a_new_batch_begins_again() {
+    let cluster = cluster();
+    let sink = sink(&cluster);
+    let threads = || std::fs::read_dir("/proc/self/task").unwrap().count();
+    let before = threads();
+    delivers(&sink, &batch(5)).await;
+    assert!(threads() > before);
+    sink.close().await;
+    let ended = async {
+        // A thread of the runtime for blocking work may rest on.
+        while threads() > before + 1 {
+            tokio::task::yield_now().await;
+        }
+    };
+    assert!(
+        timeout(Duration::from_secs(5), ended).await.is_ok(),
+        "{} of {before}",
+        threads()
+    );
+    delivers(&sink, &batch(5)).await;
+}
