@@ -104,6 +104,8 @@ impl Link {
                 Ok(confirmation) => sent.confirm(flight.at, confirmation),
                 Err(error) => {
                     sent.end = Some(End::Closed(error));
+                    // It has answered; the others may have something to say yet.
+                    flights.pop_front();
                     break;
                 }
             }
