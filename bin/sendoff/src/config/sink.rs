@@ -7,6 +7,7 @@ use sendoff::{Result, Sink};
 use sendoff_relay::SinkSettings;
 use sendoff_sink_file::{FileConfig, FileSink};
 use sendoff_sink_http::{HttpConfig, HttpSink};
+use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
 use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -36,6 +37,9 @@ pub(crate) enum SinkKind {
     File(FileConfig),
     /// Webhooks.
     Http(HttpConfig),
+    /// Messages of RabbitMQ.
+    #[serde(rename = "rabbitmq")]
+    RabbitMq(Box<RabbitMqConfig>),
 }
 
 /// What every sink has.
@@ -64,6 +68,7 @@ enum Kind {
     Stdout,
     File,
     Http,
+    RabbitMq,
 }
 
 impl SinkConfig {
@@ -90,6 +95,7 @@ impl SinkConfig {
             SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
             SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
             SinkKind::Http(config) => Arc::new(HttpSink::new(config.clone())?),
+            SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
         })
     }
 
@@ -99,6 +105,7 @@ impl SinkConfig {
             SinkKind::Stdout(StdoutConfig {}) => Ok(()),
             SinkKind::File(config) => config.validate(),
             SinkKind::Http(config) => config.validate(),
+            SinkKind::RabbitMq(config) => config.validate(),
         }
     }
 }
@@ -125,6 +132,7 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
                 Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
                 Kind::File => SinkKind::File(deserialize(own)?),
                 Kind::Http => SinkKind::Http(deserialize(own)?),
+                Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
             },
         });
     }
