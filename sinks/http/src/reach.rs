@@ -15,6 +15,9 @@ use crate::endpoint::origin;
 use crate::error::unchecked;
 use crate::guard::Guard;
 
+/// How long a connection is watched for its end.
+const MOMENT: Duration = Duration::from_millis(100);
+
 /// Looks the host up, connects, and for `https` checks its certificate.
 ///
 /// # Errors
@@ -50,6 +53,15 @@ async fn connect(url: &Url, guard: &Guard, tls: Arc<ClientConfig>) -> std::io::R
     let stream = TcpStream::connect(&addresses[..]).await?;
     if url.scheme() == "https" {
         TlsConnector::from(tls).connect(name, stream).await?;
+        return Ok(());
     }
-    Ok(())
+    // What stands in front of a server that is down may take connections, and close them at once.
+    match timeout(MOMENT, stream.peek(&mut [0])).await {
+        Ok(Ok(0)) => Err(std::io::Error::new(
+            std::io::ErrorKind::ConnectionAborted,
+            "it closes connections at once",
+        )),
+        Ok(Err(error)) => Err(error),
+        Ok(Ok(_)) | Err(_) => Ok(()),
+    }
 }

@@ -7,6 +7,7 @@
 )]
 
 mod answers;
+mod authority;
 mod bounds;
 mod formats;
 mod message;

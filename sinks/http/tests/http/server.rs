@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpListener;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, JoinSet};
 use tokio_rustls::TlsAcceptor;
 
 /// A request that arrived.
@@ -70,19 +70,32 @@ impl Server {
     where
         F: Future<Output = Answer> + Send + 'static,
     {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        Self::on("127.0.0.1:0".parse().unwrap(), tls, handler).await
+    }
+
+    /// The same at a given address. Dropped, it ends with all its connections.
+    pub(crate) async fn on<F>(
+        address: SocketAddr,
+        tls: Option<TlsAcceptor>,
+        handler: impl Fn(Seen) -> F + Send + Sync + 'static,
+    ) -> Self
+    where
+        F: Future<Output = Answer> + Send + 'static,
+    {
+        let listener = TcpListener::bind(address).await.unwrap();
         let address = listener.local_addr().unwrap();
         let seen = Arc::new(Mutex::new(Vec::new()));
         let connections = Arc::new(AtomicUsize::new(0));
         let handler: Handler = Arc::new(move |seen| Box::pin(handler(seen)));
         let (all, count) = (Arc::clone(&seen), Arc::clone(&connections));
         let task = tokio::spawn(async move {
+            let mut serving = JoinSet::new();
             loop {
                 let (stream, _) = listener.accept().await.unwrap();
                 stream.set_nodelay(true).unwrap();
                 count.fetch_add(1, Ordering::Relaxed);
                 let (all, handler, tls) = (Arc::clone(&all), Arc::clone(&handler), tls.clone());
-                tokio::spawn(async move {
+                serving.spawn(async move {
                     match tls {
                         // A client that refuses the certificate ends the handshake.
                         Some(tls) => {
@@ -123,6 +136,15 @@ impl Server {
     }
 }
 
+impl Server {
+    /// Ends it, and returns when its port is free.
+    #[allow(dead_code, reason = "only the conformance suite stops a server in between")]
+    pub(crate) async fn stop(mut self) {
+        self.task.abort();
+        let _ = (&mut self.task).await;
+    }
+}
+
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
@@ -138,12 +160,16 @@ async fn serve(
         let (all, handler) = (Arc::clone(&all), Arc::clone(&handler));
         async move {
             let (head, body) = request.into_parts();
+            // A connection that was cut has nothing to answer to.
+            let Ok(body) = body.collect().await else {
+                return Ok(answer(400));
+            };
             let seen = Seen {
                 method: head.method,
                 uri: head.uri,
                 version: head.version,
                 headers: head.headers,
-                body: body.collect().await.unwrap().to_bytes(),
+                body: body.to_bytes(),
             };
             all.lock().unwrap().push(seen.clone());
             Ok::<_, Infallible>(handler(seen).await)

@@ -173,3 +173,16 @@ async fn a_sink_connects_again_by_itself() {
     let (outcome, ()) = tokio::join!(publish(&sink, plain(PAYLOAD)), serving);
     assert_eq!(outcome, Outcome::Delivered);
 }
+
+#[tokio::test]
+async fn a_check_notices_that_connections_are_closed_at_once() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let sink = sink(&format!("http://{}/", listener.local_addr().unwrap()));
+    let closing = async {
+        drop(listener.accept().await.unwrap());
+    };
+    let (checked, ()) = tokio::join!(sink.check(), closing);
+    let error = checked.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable);
+    assert!(error.to_string().contains("closes connections"), "{error}");
+}

@@ -1,62 +1,13 @@
 //! Who is on the other side.
 
-use std::path::PathBuf;
-use std::sync::Arc;
-
 use hyper::Version;
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
-use rustls::ServerConfig;
-use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use sendoff::{ErrorKind, Outcome, Sink};
 use sendoff_sink_http::HttpSink;
 use sendoff_wire::TlsConfig;
-use tempfile::TempDir;
-use tokio_rustls::TlsAcceptor;
 
+use crate::authority::Authority;
 use crate::message::{PAYLOAD, config, expect, messages, plain, publish};
 use crate::server::{Server, answer};
-
-/// An authority, and the file that clients trust it by.
-struct Authority {
-    issuer: CertifiedIssuer<'static, KeyPair>,
-    folder: TempDir,
-}
-
-impl Authority {
-    fn new() -> Self {
-        let mut params = CertificateParams::new(Vec::new()).unwrap();
-        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-        let issuer = CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("ca.pem"), issuer.pem()).unwrap();
-        Self { issuer, folder }
-    }
-
-    fn file(&self) -> PathBuf {
-        self.folder.path().join("ca.pem")
-    }
-
-    /// A server's side for this name.
-    fn acceptor(&self, name: &str, protocols: &[&[u8]]) -> TlsAcceptor {
-        let key = KeyPair::generate().unwrap();
-        let certificate = CertificateParams::new(vec![name.to_owned()])
-            .unwrap()
-            .signed_by(&key, &self.issuer)
-            .unwrap();
-        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let mut config = ServerConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .unwrap()
-            .with_no_client_auth()
-            .with_single_cert(
-                vec![certificate.der().clone()],
-                PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(key.serialize_der())),
-            )
-            .unwrap();
-        config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
-        TlsAcceptor::from(Arc::new(config))
-    }
-}
 
 fn sink(server: &Server, trusted: &Authority) -> HttpSink {
     let mut config = config(&format!("https://localhost:{}/", server.address.port()));
