@@ -66,6 +66,7 @@ fn message(topic: &str, key: Option<&str>, payload: impl Into<Vec<u8>>) -> Deliv
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }

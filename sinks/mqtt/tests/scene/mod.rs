@@ -36,6 +36,7 @@ pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            spot: 0,
         },
     }
 }
