@@ -180,6 +180,7 @@ fn probe(topic: String) -> Delivery {
             lane: 0,
             seq: 0,
             leg: None,
+            spot: 0,
         },
     }
 }

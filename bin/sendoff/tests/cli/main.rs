@@ -6,6 +6,7 @@ mod sandbox;
 
 mod config;
 mod demo;
+mod deploy;
 mod messages;
 mod migrate;
 mod output;

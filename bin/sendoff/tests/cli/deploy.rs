@@ -1,0 +1,95 @@
+//! The examples in `deploy/` are what they say.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use crate::sandbox::Sandbox;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../deploy")
+}
+
+fn read(name: &str) -> String {
+    std::fs::read_to_string(folder().join(name)).unwrap()
+}
+
+fn keys(value: &Value) -> Vec<&str> {
+    value.as_object().unwrap().keys().map(String::as_str).collect()
+}
+
+#[test]
+fn the_compose_file_fits_together() {
+    let compose: Value = serde_saphyr::from_str(&read("compose.yaml")).unwrap();
+    let services = keys(&compose["services"]);
+    for name in ["postgres", "rabbitmq", "migrate", "relay"] {
+        assert!(services.contains(&name), "{name} in {services:?}");
+    }
+    for (name, service) in compose["services"].as_object().unwrap() {
+        for secret in service["secrets"].as_array().into_iter().flatten() {
+            assert!(
+                compose["secrets"].get(secret.as_str().unwrap()).is_some(),
+                "{secret} of {name}"
+            );
+        }
+        for other in service["depends_on"].as_object().into_iter().flatten() {
+            assert!(services.contains(&other.0.as_str()), "{name} depends on {}", other.0);
+        }
+        for volume in service["volumes"].as_array().into_iter().flatten() {
+            let from = volume.as_str().unwrap().split(':').next().unwrap();
+            match from.strip_prefix("./") {
+                Some(file) => assert!(folder().join(file).is_file(), "{file} of {name}"),
+                None => assert!(keys(&compose["volumes"]).contains(&from), "{from} of {name}"),
+            }
+        }
+        if let Some(file) = service["build"]["dockerfile"].as_str() {
+            assert!(folder().join("..").join(file).is_file(), "{file} of {name}");
+        }
+    }
+    // What Docker gives a relay to stop is more than the 25 s that it takes at most.
+    assert_eq!(compose["services"]["relay"]["stop_grace_period"], "40s");
+}
+
+#[test]
+fn the_configuration_of_the_compose_file_can_be_used() {
+    let sandbox = Sandbox::sqlite();
+    let secrets = sandbox.path("");
+    sandbox.write(
+        "database-url",
+        "postgres://shop:hunter2@postgres/shop?sslmode=disable\n",
+    );
+    sandbox.write("rabbitmq-password", "hunter2\n");
+    let text = read("sendoff.toml").replace("/run/secrets/", &format!("{}/", secrets.display()));
+    sandbox.write("sendoff.toml", &text);
+    sandbox.ok(["config", "check"]);
+    let shown = sandbox.ok(["config", "show"]).out;
+    assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn the_systemd_unit_starts_the_relay_and_lets_it_finish() {
+    let unit = read("sendoff.service");
+    for line in [
+        "ExecStart=/usr/local/bin/sendoff --log-format json relay",
+        "KillSignal=SIGTERM",
+        "TimeoutStopSec=40",
+    ] {
+        assert!(unit.lines().any(|found| found == line), "{line}");
+    }
+    let sandbox = Sandbox::sqlite();
+    sandbox.write(
+        "sendoff.service",
+        &unit.replace("/usr/local/bin/sendoff", env!("CARGO_BIN_EXE_sendoff")),
+    );
+    // Where there is no systemd, its own opinion cannot be asked for.
+    if let Ok(asked) = Command::new("systemd-analyze")
+        .arg("verify")
+        .arg(sandbox.path("sendoff.service"))
+        .output()
+    {
+        let said = String::from_utf8_lossy(&asked.stderr);
+        let about_us: Vec<&str> = said.lines().filter(|line| line.contains("sendoff.service")).collect();
+        assert!(about_us.is_empty(), "{about_us:?}");
+    }
+}
