@@ -1,4 +1,4 @@
-//! A sink that said it is down is left alone for a while, then probed with one message.
+//! A sink that said it is down is left alone for a while, probed with one message, and then given more step by step.
 
 use std::time::Duration;
 
@@ -8,63 +8,100 @@ use tokio::time::Instant;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Whether a sink may be called.
+/// Whether a sink may be called, and with how much.
 #[derive(Debug, Default)]
 pub(crate) struct Breaker {
-    down: Option<Down>,
+    state: State,
 }
 
-#[derive(Debug)]
-struct Down {
-    until: Instant,
-    pause: Duration,
-    probing: bool,
+#[derive(Debug, Default)]
+enum State {
+    /// It takes what it is given.
+    #[default]
+    Closed,
+    /// It is down: nothing until then, after that one message at a time.
+    Open {
+        until: Instant,
+        pause: Duration,
+        probing: bool,
+    },
+    /// It has come back: one batch at a time, each larger than the one before, so that a backlog does not knock a broker
+    /// over that has just got up.
+    RampingUp { batch: usize, under_way: bool },
 }
 
 impl Breaker {
     /// The sink is closed to everything until this; `None` when it can be used, or probed.
     pub(crate) fn shut_until(&self, now: Instant) -> Option<Instant> {
-        self.down
-            .as_ref()
-            .filter(|down| down.until > now)
-            .map(|down| down.until)
+        match self.state {
+            State::Open { until, .. } if until > now => Some(until),
+            State::Open { .. } | State::Closed | State::RampingUp { .. } => None,
+        }
     }
 
     /// How many messages may go into the next batch.
-    pub(crate) fn allows(&self, now: Instant, batch: usize) -> usize {
-        match &self.down {
-            None => batch,
-            Some(down) if down.until > now || down.probing => 0,
-            Some(_) => 1,
+    pub(crate) fn allows(&self, now: Instant, most: usize) -> usize {
+        match self.state {
+            State::Closed => most,
+            State::Open { until, probing, .. } if until > now || probing => 0,
+            State::Open { .. } => 1,
+            State::RampingUp { under_way: true, .. } => 0,
+            State::RampingUp { batch, .. } => batch.min(most),
         }
     }
 
     /// A batch was handed over.
     pub(crate) fn called(&mut self) {
-        if let Some(down) = &mut self.down {
-            down.probing = true;
+        match &mut self.state {
+            State::Closed => {}
+            State::Open { probing, .. } => *probing = true,
+            State::RampingUp { under_way, .. } => *under_way = true,
         }
     }
 
-    /// The sink answered, whatever it answered.
+    /// The sink answered something about a message, whatever it was. Tells whether it was down until now.
     pub(crate) fn up(&mut self) -> bool {
-        self.down.take().is_some()
+        let was_down = matches!(self.state, State::Open { .. });
+        if was_down {
+            self.state = State::RampingUp {
+                batch: 1,
+                under_way: true,
+            };
+        }
+        was_down
+    }
+
+    /// A whole batch was answered. While the sink ramps up, the next one may be about twice as large.
+    pub(crate) fn answered(&mut self, most: usize, rng: &mut fastrand::Rng) {
+        if let State::RampingUp { batch, .. } = self.state {
+            // Relays that saw the same outage must not grow in step.
+            let next = batch * 2 + rng.usize(0..=batch);
+            self.state = if next >= most {
+                State::Closed
+            } else {
+                State::RampingUp {
+                    batch: next,
+                    under_way: false,
+                }
+            };
+        }
     }
 
     /// The sink said that it is down. Several batches may say so at once: that counts once.
     pub(crate) fn down(&mut self, now: Instant, asked: Option<Duration>, rng: &mut fastrand::Rng) -> bool {
-        let first = self.down.is_none();
-        let pause = match &self.down {
-            None => FIRST,
-            Some(down) if down.probing => (down.pause * 2).min(LONGEST),
-            Some(down) => down.pause,
+        let (pause, first) = match self.state {
+            State::Closed | State::RampingUp { .. } => (FIRST, true),
+            State::Open {
+                pause, probing: true, ..
+            } => ((pause * 2).min(LONGEST), false),
+            State::Open { pause, .. } => (pause, false),
         };
         let wait = asked.unwrap_or(pause).mul_f64(1.0 + 0.1 * rng.f64());
-        self.down = Some(Down {
+        self.state = State::Open {
             until: now + wait,
             pause,
             probing: false,
-        });
+        };
         first
     }
 }
@@ -90,7 +127,50 @@ mod tests {
         assert_eq!(breaker.allows(Instant::now(), 10), 0);
         tokio::time::advance(Duration::from_millis(700)).await;
         assert_eq!(breaker.allows(Instant::now(), 10), 1);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sink_that_came_back_gets_one_batch_at_a_time_each_larger_than_before() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut breaker = Breaker::default();
+        breaker.down(Instant::now(), None, &mut rng);
+        tokio::time::advance(Duration::from_millis(1100)).await;
+        breaker.called();
         assert!(breaker.up());
-        assert_eq!(breaker.allows(Instant::now(), 10), 10);
+        assert!(!breaker.up(), "it comes back once");
+        let mut sizes = vec![1];
+        loop {
+            assert_eq!(breaker.allows(Instant::now(), 500), 0, "one batch at a time");
+            breaker.answered(500, &mut rng);
+            let size = breaker.allows(Instant::now(), 500);
+            sizes.push(size);
+            if size == 500 {
+                break;
+            }
+            breaker.called();
+        }
+        assert!(
+            sizes.windows(2).all(|pair| pair[0] * 2 <= pair[1] || pair[1] == 500),
+            "{sizes:?}"
+        );
+        assert!(sizes.len() > 4, "{sizes:?}");
+        // Once it takes everything, batches go side by side.
+        breaker.called();
+        assert_eq!(breaker.allows(Instant::now(), 500), 500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_sink_that_goes_down_while_it_ramps_up_starts_over() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut breaker = Breaker::default();
+        breaker.down(Instant::now(), None, &mut rng);
+        tokio::time::advance(Duration::from_millis(1100)).await;
+        breaker.called();
+        breaker.up();
+        breaker.answered(500, &mut rng);
+        breaker.called();
+        assert!(breaker.down(Instant::now(), None, &mut rng));
+        breaker.answered(500, &mut rng);
+        assert_eq!(breaker.allows(Instant::now(), 500), 0);
     }
 }

@@ -19,6 +19,7 @@ mod hooks;
 mod lease;
 mod plan;
 mod publish;
+mod rate;
 mod relay;
 mod report;
 mod retry;

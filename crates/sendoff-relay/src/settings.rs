@@ -60,6 +60,8 @@ pub struct SinkSettings {
     pub concurrency: usize,
     /// How long a batch may take before its outcome is unknown.
     pub timeout: Duration,
+    /// No more messages a second than this from one relay; `None` is as many as it takes.
+    pub rate: Option<f64>,
 }
 
 impl Default for SinkSettings {
@@ -68,6 +70,7 @@ impl Default for SinkSettings {
             batch: 500,
             concurrency: 4,
             timeout: Duration::from_secs(30),
+            rate: None,
         }
     }
 }

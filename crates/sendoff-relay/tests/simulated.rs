@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::store::{EmitStore, OperateStore, Status, Stored};
 use sendoff::{Delivery, Message, Outcome, Sink, Uuid};
-use sendoff_relay::{Relay, RetryPolicy, Settings, TopicPolicy};
+use sendoff_relay::{Relay, RetryPolicy, Settings, SinkSettings, TopicPolicy};
 use sendoff_testkit::MemoryStore;
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
@@ -226,4 +226,174 @@ async fn retries_wait_by_the_policy_of_their_topic() {
     );
     stop.cancel();
     running.await.unwrap().unwrap();
+}
+
+/// Takes a second for every batch, and notes what came when.
+#[derive(Default)]
+struct Crawling {
+    arrived: AtomicU32,
+}
+
+#[async_trait]
+impl Sink for Crawling {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        self.arrived.fetch_add(batch.len() as u32, Ordering::SeqCst);
+        vec![Outcome::Delivered; batch.len()]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_sink_with_a_backlog_leaves_room_for_another() {
+    let store = Arc::new(MemoryStore::new());
+    // Far more for the slow one than a relay takes in hand, and all of it in front of the others.
+    emit(&store, (0..2000).map(|_| message("slow")).collect()).await;
+    emit(&store, (0..500).map(|_| message("quick")).collect()).await;
+    let (slow, quick) = (Arc::new(Crawling::default()), Arc::new(Deadly::default()));
+    let relay = Relay::builder(store.clone())
+        .sink("slow", slow.clone())
+        .sink("quick", quick.clone())
+        .sink_settings(
+            "slow",
+            SinkSettings {
+                batch: 10,
+                concurrency: 1,
+                ..SinkSettings::default()
+            },
+        )
+        .route("slow".parse().unwrap(), ["slow"])
+        .route("quick".parse().unwrap(), ["quick"])
+        .settings(Settings {
+            batch: 50,
+            window: 200,
+            ..Settings::default()
+        })
+        .build()
+        .unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(relay.run(stop.clone()));
+    let begun = tokio::time::Instant::now();
+    while quick.arrived.load(Ordering::SeqCst) < 500 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(20),
+            "{} of 500 after twenty seconds",
+            quick.arrived.load(Ordering::SeqCst)
+        );
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    assert!(slow.arrived.load(Ordering::SeqCst) < 300);
+    while slow.arrived.load(Ordering::SeqCst) < 2000 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(400),
+            "the slow one gets all of its own"
+        );
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    stop.cancel();
+    running.await.unwrap().unwrap();
+    assert_eq!(slow.arrived.load(Ordering::SeqCst), 2000, "nothing twice");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_gets_no_more_a_second_than_its_rate() {
+    let store = Arc::new(MemoryStore::new());
+    emit(&store, (0..500).map(|_| message("t")).collect()).await;
+    let sink = Arc::new(Deadly::default());
+    let relay = Relay::builder(store.clone())
+        .sink("limited", sink.clone())
+        .sink_settings(
+            "limited",
+            SinkSettings {
+                rate: Some(50.0),
+                ..SinkSettings::default()
+            },
+        )
+        .route("*".parse().unwrap(), ["limited"])
+        .build()
+        .unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(relay.run(stop.clone()));
+    let mut seen = 0;
+    let mut seconds = 0;
+    while seen < 500 {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        let now = sink.arrived.load(Ordering::SeqCst);
+        assert!(now - seen <= 56, "{} in one second", now - seen);
+        seen = now;
+        seconds += 1;
+        assert!(seconds < 15, "{seen} of 500 after {seconds} seconds");
+    }
+    stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[test]
+fn a_rate_of_nothing_is_refused() {
+    let store = Arc::new(MemoryStore::new());
+    let built = Relay::builder(store)
+        .sink("never", Arc::new(Crawling::default()))
+        .sink_settings(
+            "never",
+            SinkSettings {
+                rate: Some(0.0),
+                ..SinkSettings::default()
+            },
+        )
+        .route("*".parse().unwrap(), ["never"])
+        .build();
+    let error = built.map(|_| ()).unwrap_err().to_string();
+    assert!(error.contains("\"never\"") && error.contains("paused"), "{error}");
+}
+
+/// Notes the sizes of its batches; down until it is told otherwise.
+struct Outage {
+    down: std::sync::atomic::AtomicBool,
+    batches: Mutex<Vec<usize>>,
+}
+
+#[async_trait]
+impl Sink for Outage {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        if self.down.load(Ordering::SeqCst) {
+            return vec![Outcome::SinkDown("no broker".into()); batch.len()];
+        }
+        self.batches.lock().unwrap().push(batch.len());
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        vec![Outcome::Delivered; batch.len()]
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sink_that_comes_back_is_given_its_backlog_step_by_step_and_no_attempt_is_charged() {
+    let store = Arc::new(MemoryStore::new());
+    let messages: Vec<Message> = (0..3000).map(|_| message("t").max_attempts(1)).collect();
+    emit(&store, messages).await;
+    let sink = Arc::new(Outage {
+        down: true.into(),
+        batches: Mutex::default(),
+    });
+    let relay = Relay::builder(store.clone())
+        .sink("broker", sink.clone())
+        .route("*".parse().unwrap(), ["broker"])
+        .build()
+        .unwrap();
+    let stop = CancellationToken::new();
+    let running = tokio::spawn(relay.run(stop.clone()));
+    tokio::time::sleep(Duration::from_secs(60)).await;
+    sink.down.store(false, Ordering::SeqCst);
+    let begun = tokio::time::Instant::now();
+    while sink.batches.lock().unwrap().iter().sum::<usize>() < 3000 {
+        assert!(
+            begun.elapsed() < Duration::from_secs(120),
+            "{:?}",
+            sink.batches.lock().unwrap()
+        );
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    stop.cancel();
+    let report = running.await.unwrap().unwrap();
+    assert_eq!(report.dead, 0, "an outage charges nothing");
+    let batches = sink.batches.lock().unwrap();
+    assert_eq!(batches[0], 1, "the probe");
+    assert!(batches[1] <= 3 && batches[2] <= 9, "{batches:?}");
 }

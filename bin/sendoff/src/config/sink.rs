@@ -52,9 +52,11 @@ struct Common {
     concurrency: usize,
     #[serde(default = "timeout", with = "duration")]
     timeout: Duration,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    rate: Option<f64>,
 }
 
-const COMMON: [&str; 5] = ["name", "type", "batch", "concurrency", "timeout"];
+const COMMON: [&str; 6] = ["name", "type", "batch", "concurrency", "timeout", "rate"];
 
 #[derive(Deserialize)]
 struct Typed {
@@ -83,6 +85,7 @@ impl SinkConfig {
             batch: self.common.batch,
             concurrency: self.common.concurrency,
             timeout: self.common.timeout,
+            rate: self.common.rate,
         }
     }
 

@@ -87,6 +87,7 @@ impl Desk {
             name,
             sink,
             with_sink: false,
+            at_sink: false,
             verdict: None,
         };
         if let Some(name) = &delivery.place.leg {
@@ -141,6 +142,7 @@ impl Desk {
             name,
             sink: None,
             with_sink: false,
+            at_sink: false,
             verdict: None
         }];
         let id = self.insert(delivery, epoch, legs);
@@ -192,14 +194,36 @@ impl Desk {
             }
             let chain = self.sinks[sink].chains.entry(key).or_default();
             chain.push_back(ticket);
-            if chain.len() > 1 {
+            let behind_others = chain.len() > 1;
+            self.count_at_sink(ticket, sink);
+            if behind_others {
                 return;
             }
+        } else {
+            self.count_at_sink(ticket, sink);
         }
+        // Only a message with none of its key in front of it: who finds the others in the ready table after a crash would
+        // deliver them behind one that is due in the waiting table.
         if let Some((delay, why)) = self.sinks[sink].shut(now) {
             return self.wait_for_sink(ticket, delay, why.to_owned());
         }
+        if self.crowds(sink) {
+            return self.wait_for_sink(
+                ticket,
+                CROWDED_DELAY,
+                "the sink is slower than its messages come".to_owned(),
+            );
+        }
         self.sinks[sink].queue.push_back(ticket);
+    }
+}
+
+impl Desk {
+    fn count_at_sink(&mut self, ticket: Ticket, sink: SinkIndex) {
+        if let Some(item) = self.items.get_mut(ticket.item) {
+            item.legs[ticket.leg].at_sink = true;
+            self.sinks[sink].load += 1;
+        }
     }
 }
 

@@ -172,6 +172,9 @@ impl Desk {
         leg.verdict = Some(verdict);
         let (lane, key, sink, name) = (item.delivery.place.lane, item.key.clone(), leg.sink, leg.name.clone());
         let seq = item.delivery.place.seq;
+        if let (true, Some(sink)) = (std::mem::take(&mut item.legs[ticket.leg].at_sink), sink) {
+            self.sinks[sink].load -= 1;
+        }
         item.undecided -= 1;
         let complete = item.undecided == 0;
         if complete {

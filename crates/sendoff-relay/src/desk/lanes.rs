@@ -2,6 +2,9 @@
 
 use super::*;
 
+/// After so many messages one at a time a lane goes on as usual, even if there are always more.
+const CAREFUL_MESSAGES: u32 = 1000;
+
 impl Desk {
     /// These lanes are the relay's now, with the keys that are blocked in them.
     pub(crate) fn gain(&mut self, grants: &[LaneGrant], blocked: Vec<BlockedKey>) {
@@ -12,6 +15,7 @@ impl Desk {
                 suspect: grant.suspect.clone(),
                 leaving: false,
                 in_hand: 0,
+                careful_done: 0,
                 blocked: FxHashMap::default(),
             };
             self.lanes.insert(grant.lane, lane);
@@ -127,6 +131,14 @@ impl Desk {
             .is_some_and(|(_, place)| *place == item.delivery.place)
         {
             self.careful_item = None;
+            if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
+                lane.careful_done += 1;
+            }
+        }
+        for leg in &item.legs {
+            if let (true, Some(sink)) = (leg.at_sink, leg.sink) {
+                self.sinks[sink].load -= 1;
+            }
         }
         let Some(key) = &item.key else { return };
         for leg in &item.legs {
@@ -170,17 +182,30 @@ impl Desk {
         self.careful_item = None;
     }
 
-    /// Lanes with crashes that have nothing more in hand to be careful about: they are careful no longer.
-    pub(crate) fn absolve(&mut self) -> Vec<Lane> {
+    /// Lanes with crashes that have nothing more in hand to be careful about, or have been careful for long enough: what
+    /// made relays crash is not among the next messages. They are careful no longer.
+    pub(crate) fn absolve(&mut self, now: Instant) -> Vec<Lane> {
         let careful: Vec<Lane> = self.careful.iter().map(|row| row.place().lane).collect();
         let busy = self.careful_item.as_ref().map(|(lane, _)| *lane);
         let mut absolved = Vec::new();
         for (lane, held) in &mut self.lanes {
-            if held.crashes > 0 && held.in_hand == 0 && busy != Some(*lane) && !careful.contains(lane) {
+            let nothing_left = held.in_hand == 0 && !careful.contains(lane);
+            let long_enough = held.careful_done >= CAREFUL_MESSAGES;
+            if held.crashes > 0 && (nothing_left || long_enough) && busy != Some(*lane) {
+                held.careful_done = 0;
                 held.crashes = 0;
                 held.suspect = None;
                 absolved.push(*lane);
             }
+        }
+        // Rows that are read from now on do not queue here: they must not overtake those that did.
+        let (free, careful) = std::mem::take(&mut self.careful)
+            .into_iter()
+            .partition(|row| absolved.contains(&row.place().lane));
+        self.careful = careful;
+        let free: VecDeque<Row> = free;
+        for row in free {
+            self.admit(row, now);
         }
         absolved
     }

@@ -33,8 +33,10 @@ use tokio::time::Instant;
 
 use crate::breaker::Breaker;
 use crate::hooks::HookList;
-use crate::plan::{Plan, SinkIndex};
+use crate::plan::{Plan, PlannedSink, SinkIndex};
+use crate::rate::Rate;
 use crate::report::RunReport;
+use crate::settings::Settings;
 
 slotmap::new_key_type! {
     /// A message in hand. A ticket may outlive it, and never finds another one in its place.
@@ -74,6 +76,8 @@ struct Leg {
     name: Arc<str>,
     sink: Option<SinkIndex>,
     with_sink: bool,
+    /// Counted among what its sink has in hand.
+    at_sink: bool,
     verdict: Option<Verdict>,
 }
 
@@ -92,6 +96,8 @@ struct HeldLane {
     /// Being given back: nothing more of it is taken in.
     leaving: bool,
     in_hand: usize,
+    /// How many messages were worked through one at a time, since the crashes.
+    careful_done: u32,
     /// Keys whose followers have to wait, with the number of their rows that are on the way to the waiting table.
     blocked: FxHashMap<(Arc<str>, Arc<str>), usize>,
 }
@@ -109,8 +115,13 @@ struct SinkDesk {
     /// Messages of one key in hand, the first of them with the sink or about to be.
     chains: FxHashMap<Arc<str>, VecDeque<Ticket>>,
     paused: bool,
+    /// How many messages in hand are for this sink: queued, behind others of their key, or with it.
+    load: usize,
+    rate: Option<Rate>,
 }
 
+/// How long messages wait for a sink that has more than its share in hand. They are not looked at before it has room.
+const CROWDED_DELAY: Duration = Duration::from_secs(1);
 /// How long messages for a paused sink wait before they are looked at again.
 const PAUSED_DELAY: Duration = Duration::from_secs(5);
 /// How long messages of a paused topic wait, unless the pause is ended: then they are due at once.
@@ -133,6 +144,9 @@ pub(crate) struct Desk {
     hooks: HookList,
     rng: fastrand::Rng,
     crash_limit: u32,
+    /// How many messages in hand one sink may have while others are short of room; none if there is only one sink.
+    share: Option<usize>,
+    window: usize,
     lanes: FxHashMap<Lane, HeldLane>,
     items: SlotMap<ItemId, Item>,
     bytes: usize,
@@ -151,19 +165,25 @@ pub(crate) struct Desk {
 }
 
 impl Desk {
-    pub(crate) fn new(plan: Plan, hooks: HookList, rng: fastrand::Rng, crash_limit: u32) -> Self {
-        let desk = || SinkDesk {
+    pub(crate) fn new(plan: Plan, hooks: HookList, rng: fastrand::Rng, settings: &Settings) -> Self {
+        let now = Instant::now();
+        let desk = |sink: &PlannedSink| SinkDesk {
             queue: VecDeque::new(),
             breaker: Breaker::default(),
             chains: FxHashMap::default(),
             paused: false,
+            load: 0,
+            rate: sink.settings.rate.map(|rate| Rate::new(rate, now)),
         };
+        let (window, sinks) = (settings.window, plan.sinks.len());
         Self {
-            sinks: plan.sinks.iter().map(|_| desk()).collect(),
+            sinks: plan.sinks.iter().map(desk).collect(),
+            share: (sinks > 1).then(|| (window / (2 * sinks)).max(1)),
+            window,
             plan,
             hooks,
             rng,
-            crash_limit: crash_limit.max(1),
+            crash_limit: settings.crash_limit.max(1),
             lanes: FxHashMap::default(),
             items: SlotMap::with_key(),
             bytes: 0,
@@ -221,11 +241,17 @@ impl Desk {
     /// The next batch for a sink, if it may have one.
     pub(crate) fn next_batch(&mut self, sink: SinkIndex, now: Instant) -> Option<Batch> {
         let desk = &mut self.sinks[sink];
-        let limit = if desk.paused {
+        let mut limit = if desk.paused {
             0
         } else {
             desk.breaker.allows(now, self.plan.sinks[sink].settings.batch)
         };
+        if let Some(rate) = &mut desk.rate
+            && limit > 0
+            && !desk.queue.is_empty()
+        {
+            limit = limit.min(rate.allows(now));
+        }
         let mut batch = Batch {
             tickets: Vec::new(),
             deliveries: Vec::new(),
@@ -244,6 +270,9 @@ impl Desk {
             return None;
         }
         desk.breaker.called();
+        if let Some(rate) = &mut desk.rate {
+            rate.took(batch.tickets.len());
+        }
         Some(batch)
     }
 
@@ -254,7 +283,7 @@ impl Desk {
             .sinks
             .iter()
             .zip(&self.sinks)
-            .filter(|(_, desk)| desk.shut(now).is_some());
+            .filter(|(_, desk)| desk.shut(now).is_some() || self.share.is_some_and(|share| desk.load >= share));
         names.map(|(sink, _)| sink.name.to_string()).collect()
     }
 
@@ -267,9 +296,26 @@ impl Desk {
                 .all(|desk| desk.paused || desk.breaker.shut_until(now).is_some())
     }
 
-    /// The earliest point in time at which a sink may be probed.
+    /// Whether a sink that is slow has so much in hand that there is little room left for the others.
+    fn crowds(&self, sink: SinkIndex) -> bool {
+        let over = self.share.is_some_and(|share| self.sinks[sink].load > share);
+        over && self.items.len() >= self.window / 2
+    }
+
+    /// The earliest point in time at which a sink may be probed, or may have more.
     pub(crate) fn next_probe(&self, now: Instant) -> Option<Instant> {
-        self.sinks.iter().filter_map(|desk| desk.breaker.shut_until(now)).min()
+        let more = |desk: &SinkDesk| {
+            let rate = desk.rate.as_ref().filter(|_| !desk.queue.is_empty())?;
+            Some(rate.next())
+        };
+        let next = |desk: &SinkDesk| desk.breaker.shut_until(now).or_else(|| more(desk));
+        self.sinks.iter().filter_map(next).min()
+    }
+
+    /// A sink has answered a batch.
+    pub(crate) fn answered(&mut self, sink: SinkIndex) {
+        let most = self.plan.sinks[sink].settings.batch;
+        self.sinks[sink].breaker.answered(most, &mut self.rng);
     }
 
     /// These sinks and topics are paused by an operator, and no others.

@@ -32,7 +32,15 @@ fn desk_with(head: HeadPolicy, sinks: &[&str], attempts: u32) -> Desk {
     };
     let routes = vec![("t".parse().unwrap(), sinks.iter().map(ToString::to_string).collect())];
     let plan = Plan::new(sinks.iter().map(planned).collect(), routes, Vec::new(), policy).unwrap();
-    let mut desk = Desk::new(plan, HookList::default(), fastrand::Rng::with_seed(1), 2);
+    let mut desk = Desk::new(
+        plan,
+        HookList::default(),
+        fastrand::Rng::with_seed(1),
+        &Settings {
+            window: 16,
+            ..Settings::default()
+        },
+    );
     desk.gain(
         &[LaneGrant {
             lane: 1,

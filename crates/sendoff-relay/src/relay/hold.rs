@@ -35,7 +35,7 @@ impl Running {
         }
         let store = self.store.clone();
         self.tasks.spawn(async move { Event::Paused(store.paused().await) });
-        let absolved = self.desk.absolve();
+        let absolved = self.desk.absolve(Instant::now());
         if !absolved.is_empty() {
             let (store, owner) = (self.store.clone(), self.owner);
             self.tasks

@@ -178,6 +178,14 @@ impl RelayBuilder {
                 .find(|(of, _)| *of == name)
                 .map(|(_, settings)| settings.clone());
             let mut settings = settings.unwrap_or_default();
+            if settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
+                return Err(Error::new(
+                    ErrorKind::Invalid,
+                    format!("the rate of the sink {name:?} cannot be used"),
+                )
+                .because("nothing would ever be sent")
+                .next_step("use messages a second above 0, or leave it out; a sink can be paused instead"));
+            }
             let limits = sink.limits();
             settings.batch = limits.batch.map_or(settings.batch, |batch| settings.batch.min(batch));
             settings.timeout = limits

@@ -54,6 +54,8 @@ pub(super) struct Running {
     pub(super) row_bytes: usize,
     /// The read that is under way, or was last, looks at both tables.
     pub(super) looks_everywhere: bool,
+    /// When it began.
+    pub(super) read_begun: Instant,
     /// It found nothing there.
     pub(super) found_nothing: bool,
 
@@ -96,7 +98,7 @@ impl Running {
             .settings
             .seed
             .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let desk = Desk::new(relay.plan, relay.hooks, rng, relay.settings.crash_limit);
+        let desk = Desk::new(relay.plan, relay.hooks, rng, &relay.settings);
         tracing::info!(event = "relay_started", owner = %owner, name = relay.name, "the relay is enlisted");
         Ok(Self {
             reader: Some(relay.store.reader()),
@@ -124,6 +126,7 @@ impl Running {
             read_pause: Duration::ZERO,
             row_bytes: 16 << 10,
             looks_everywhere: false,
+            read_begun: now,
             found_nothing: false,
             settling: false,
             suspecting: false,

@@ -83,6 +83,7 @@ impl Running {
                         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
                             self.desk.outcome(ticket, outcome, now);
                         }
+                        self.desk.answered(sink);
                     }
                     Published::LeaseOver => {
                         for ticket in tickets {

@@ -48,6 +48,7 @@ async fn a_broker_that_is_killed_under_a_relay_loses_nothing(mut scene: Scene) {
                 batch: BATCH,
                 concurrency: CONCURRENCY,
                 timeout: Duration::from_secs(20),
+                rate: None,
             },
         )
         .route(everything, ["sink"])
