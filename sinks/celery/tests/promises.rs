@@ -167,7 +167,7 @@ fn an_exchange_on_redis_leads_to_the_queues_that_are_bound_to_it() {
 #[test]
 fn further_properties_reach_the_broker_but_not_in_place_of_those_that_workers_need() {
     let message = sent_after(
-        r#"{"properties":{"app_id":"shop","delivery_tag":"x","priority":9,"n":1}}"#,
+        r#"{"properties":{"app_id":"shop","delivery_tag":"x","priority":9,"correlation_id":"x","expiration":"1","n":1}}"#,
         0,
     );
     let publish = AmqpPublish::new(&message, Declare::Off).unwrap();
@@ -184,6 +184,8 @@ fn further_properties_reach_the_broker_but_not_in_place_of_those_that_workers_ne
     assert_eq!((&properties["app_id"], &properties["n"]), (&"shop".into(), &1.into()));
     assert_eq!(properties["delivery_tag"], Uuid::from_u128(9).to_string());
     assert_eq!(properties["priority"], 0);
+    assert_eq!(properties["correlation_id"], Uuid::from_u128(7).to_string());
+    assert_eq!(properties.get("expiration"), None);
 }
 
 #[test]
