@@ -7,6 +7,10 @@ use sendoff::{Result, Sink};
 use sendoff_relay::SinkSettings;
 use sendoff_sink_file::{FileConfig, FileSink};
 use sendoff_sink_http::{HttpConfig, HttpSink};
+#[cfg(feature = "kafka")]
+use sendoff_sink_kafka::{KafkaConfig, KafkaSink};
+use sendoff_sink_mqtt::{MqttConfig, MqttSink};
+use sendoff_sink_nats::{NatsConfig, NatsSink};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
 use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
 use serde::de::DeserializeOwned;
@@ -40,6 +44,13 @@ pub(crate) enum SinkKind {
     /// Messages of RabbitMQ.
     #[serde(rename = "rabbitmq")]
     RabbitMq(Box<RabbitMqConfig>),
+    /// Messages of NATS.
+    Nats(Box<NatsConfig>),
+    /// Messages of an MQTT broker.
+    Mqtt(Box<MqttConfig>),
+    /// Records of Kafka.
+    #[cfg(feature = "kafka")]
+    Kafka(Box<KafkaConfig>),
 }
 
 /// What every sink has.
@@ -71,6 +82,9 @@ enum Kind {
     File,
     Http,
     RabbitMq,
+    Nats,
+    Mqtt,
+    Kafka,
 }
 
 impl SinkConfig {
@@ -99,6 +113,10 @@ impl SinkConfig {
             SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
             SinkKind::Http(config) => Arc::new(HttpSink::new(config.clone())?),
             SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
+            SinkKind::Nats(config) => Arc::new(NatsSink::new(config.as_ref().clone())?),
+            SinkKind::Mqtt(config) => Arc::new(MqttSink::new(config.as_ref().clone())?),
+            #[cfg(feature = "kafka")]
+            SinkKind::Kafka(config) => Arc::new(KafkaSink::new(config.as_ref().clone())?),
         })
     }
 
@@ -109,6 +127,10 @@ impl SinkConfig {
             SinkKind::File(config) => config.validate(),
             SinkKind::Http(config) => config.validate(),
             SinkKind::RabbitMq(config) => config.validate(),
+            SinkKind::Nats(config) => config.validate(),
+            SinkKind::Mqtt(config) => config.validate(),
+            #[cfg(feature = "kafka")]
+            SinkKind::Kafka(config) => config.validate(),
         }
     }
 }
@@ -136,6 +158,15 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
                 Kind::File => SinkKind::File(deserialize(own)?),
                 Kind::Http => SinkKind::Http(deserialize(own)?),
                 Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
+                Kind::Nats => SinkKind::Nats(deserialize(own)?),
+                Kind::Mqtt => SinkKind::Mqtt(deserialize(own)?),
+                #[cfg(feature = "kafka")]
+                Kind::Kafka => SinkKind::Kafka(deserialize(own)?),
+                #[cfg(not(feature = "kafka"))]
+                Kind::Kafka => {
+                    let message = "this program was built without Kafka (build it with --features kafka)";
+                    return Err(Unread::because(message, own.span()));
+                }
             },
         });
     }

@@ -35,6 +35,16 @@ impl Unread {
         }
     }
 
+    /// Something that this program cannot do; advice stands in brackets at the end.
+    #[cfg(not(feature = "kafka"))]
+    pub(super) fn because(message: &str, span: Range<usize>) -> Self {
+        Self {
+            message: message.to_owned(),
+            span: Some(span),
+            also_known: &[],
+        }
+    }
+
     /// At `span`, if nothing more exact is known.
     pub(super) fn or_at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
