@@ -72,7 +72,16 @@ impl Dialer {
         let config = AsyncConnectionConfig::new().set_response_timeout(Some(self.config.answer_timeout));
         let connected = MultiplexedConnection::new_with_config(&account, stream, config).await;
         let (connection, driver) = connected.map_err(|error| error::unwelcome(&self.address(), &error))?;
-        Ok(Link::node(connection, tokio::spawn(driver)))
+        let link = Link::node(connection, tokio::spawn(driver));
+        // The driver does not look at what the server says to a client that has no password.
+        match link.send(vec![redis::cmd("PING")]).await.pop() {
+            Some(Ok(redis::Value::ServerError(refusal))) if refusal.code() == "NOAUTH" => {
+                Err(error::unwelcome(&self.address(), &refusal.into()))
+            }
+            Some(Err(error)) => Err(error::unwelcome(&self.address(), &error)),
+            // It talks to us. A user may lack the right to ping.
+            Some(Ok(_)) | None => Ok(link),
+        }
     }
 
     /// Who we are: user, password and database. The password is read anew each time, as it may have been changed.

@@ -121,6 +121,7 @@ mod tests {
                 lane: 0,
                 seq: 1,
                 leg: None,
+                spot: 0,
             },
         }
     }

@@ -127,10 +127,10 @@ pub(crate) fn unwelcome(address: &str, error: &RedisError) -> Refusal {
     let code = error.code().unwrap_or_default();
     let denied = matches!(error.kind(), redis::ErrorKind::AuthenticationFailed) || code == "NOAUTH" || code == "NOPERM";
     let (kind, why, next) = if denied {
-        let why = format!("it refused the user or the password {code}");
+        let why = format!("it wants another user or password: {code}");
         (
             ErrorKind::Denied,
-            why.trim_end().to_owned(),
+            why.trim_end_matches([':', ' ']).to_owned(),
             "correct the user in the URL and the password",
         )
     } else if error.is_io_error() || error.is_timeout() {
