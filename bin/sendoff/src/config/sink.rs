@@ -12,6 +12,7 @@ use sendoff_sink_kafka::{KafkaConfig, KafkaSink};
 use sendoff_sink_mqtt::{MqttConfig, MqttSink};
 use sendoff_sink_nats::{NatsConfig, NatsSink};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
+use sendoff_sink_redis::{RedisConfig, RedisSink};
 use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -41,6 +42,8 @@ pub(crate) enum SinkKind {
     File(FileConfig),
     /// Webhooks.
     Http(HttpConfig),
+    /// Redis streams, lists and channels.
+    Redis(Box<RedisConfig>),
     /// Messages of RabbitMQ.
     #[serde(rename = "rabbitmq")]
     RabbitMq(Box<RabbitMqConfig>),
@@ -81,6 +84,7 @@ enum Kind {
     Stdout,
     File,
     Http,
+    Redis,
     RabbitMq,
     Nats,
     Mqtt,
@@ -112,6 +116,7 @@ impl SinkConfig {
             SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
             SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
             SinkKind::Http(config) => Arc::new(HttpSink::new(config.clone())?),
+            SinkKind::Redis(config) => Arc::new(RedisSink::new(config.as_ref().clone())?),
             SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
             SinkKind::Nats(config) => Arc::new(NatsSink::new(config.as_ref().clone())?),
             SinkKind::Mqtt(config) => Arc::new(MqttSink::new(config.as_ref().clone())?),
@@ -126,6 +131,7 @@ impl SinkConfig {
             SinkKind::Stdout(StdoutConfig {}) => Ok(()),
             SinkKind::File(config) => config.validate(),
             SinkKind::Http(config) => config.validate(),
+            SinkKind::Redis(config) => config.validate(),
             SinkKind::RabbitMq(config) => config.validate(),
             SinkKind::Nats(config) => config.validate(),
             SinkKind::Mqtt(config) => config.validate(),
@@ -157,6 +163,7 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
                 Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
                 Kind::File => SinkKind::File(deserialize(own)?),
                 Kind::Http => SinkKind::Http(deserialize(own)?),
+                Kind::Redis => SinkKind::Redis(deserialize(own)?),
                 Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
                 Kind::Nats => SinkKind::Nats(deserialize(own)?),
                 Kind::Mqtt => SinkKind::Mqtt(deserialize(own)?),
