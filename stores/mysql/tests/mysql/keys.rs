@@ -47,6 +47,38 @@ async fn keys_that_differ_by_case_accent_or_trailing_space_are_different_keys() 
     assert_eq!(scratch.value(held).await, alike.len().to_string());
 }
 
+/// Keys that look alike are mostly in different lanes, which would hide it if they were taken for one another.
+#[tokio::test]
+async fn keys_that_look_alike_do_not_hold_each_other_in_one_lane() {
+    let scratch = Scratch::new().await;
+    let pairs: Vec<_> = (0..300).map(|n| (format!("key {n}"), format!("key {n} "))).collect();
+    let messages = pairs
+        .iter()
+        .flat_map(|(one, other)| [message("one").key(one), message("other").key(other)]);
+    scratch.emit(&messages.collect::<Vec<_>>()).await;
+    let mut relay = scratch.relay().await;
+    let read = relay.read(600).await;
+    let of = |key: &str| {
+        read.iter()
+            .find(|delivery| delivery.key.as_deref() == Some(key))
+            .unwrap()
+    };
+    let mut compared = 0;
+    for (one, other) in &pairs {
+        let (one, other) = (of(one), of(other));
+        if one.place.lane == other.place.lane {
+            relay.settle(one, &[("sink", retry())]).await;
+            assert!(
+                relay.settle(other, &[("sink", Verdict::Hold)]).await.woke,
+                "nothing holds {:?}",
+                other.key
+            );
+            compared += 1;
+        }
+    }
+    assert!(compared > 0, "no pair is in one lane");
+}
+
 #[tokio::test]
 async fn idempotency_keys_that_look_alike_are_different_keys() {
     let scratch = Scratch::new().await;
