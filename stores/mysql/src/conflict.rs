@@ -43,10 +43,12 @@ macro_rules! transact {
                     $lent.give_back();
                     break Ok(done);
                 }
-                Err(error) if attempts.again(&error).await => $lent.roll_back($what).await,
                 Err(error) => {
+                    // Before the pause: after a lock timeout the transaction still has its locks.
                     $lent.roll_back($what).await;
-                    break Err(error);
+                    if !attempts.again(&error).await {
+                        break Err(error);
+                    }
                 }
             }
         }

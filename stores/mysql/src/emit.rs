@@ -63,12 +63,15 @@ impl EmitTransaction for OpenTransaction {
             let own = OwnTransaction(&mut self.lent);
             match outbox.emit_many(own, messages.iter().cloned()).await {
                 Err(error) if is_conflict(&error) => {
-                    if self.state == State::Empty && attempts.again(&error).await {
-                        self.lent.script(WHAT, "ROLLBACK").await?;
+                    let was_empty = self.state == State::Empty;
+                    self.state = State::RolledBack;
+                    // Also after a lock timeout, which leaves the transaction and its locks in place.
+                    self.lent.script(WHAT, "ROLLBACK").await?;
+                    if was_empty && attempts.again(&error).await {
                         self.lent.script(WHAT, "START TRANSACTION").await?;
+                        self.state = State::Empty;
                         continue;
                     }
-                    self.state = State::RolledBack;
                     return Err(Error::new(ErrorKind::Busy, WHAT)
                         .because("the transaction met another one")
                         .next_step("begin a new one")
