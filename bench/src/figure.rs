@@ -13,6 +13,8 @@ pub(crate) struct Figures {
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
+    /// Only to be known.
+    None,
 }
 
 impl Goal {
@@ -20,6 +22,7 @@ impl Goal {
         match self {
             Self::AtLeast(value) => format!(">= {value}"),
             Self::AtMost(value) => format!("<= {value}"),
+            Self::None => "-".to_owned(),
         }
     }
 
@@ -27,6 +30,7 @@ impl Goal {
         match self {
             Self::AtLeast(goal) => value >= goal,
             Self::AtMost(goal) => value <= goal,
+            Self::None => true,
         }
     }
 }

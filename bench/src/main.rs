@@ -4,7 +4,9 @@
 
 mod backlog;
 mod core;
+mod cpu;
 mod figure;
+mod sinks;
 mod subject;
 
 use clap::{Parser, ValueEnum};
@@ -34,6 +36,7 @@ struct Args {
 enum Group {
     Core,
     Backlog,
+    Sinks,
     /// Internal: drains as a process of its own, so that its memory can be read
     Drain,
 }
@@ -45,6 +48,7 @@ async fn main() -> anyhow::Result<()> {
     match args.group {
         Group::Core => core::measure(&mut figures).await?,
         Group::Backlog => backlog::measure(&mut figures).await?,
+        Group::Sinks => sinks::measure(&mut figures).await?,
         Group::Drain => return backlog::drain().await,
     }
     figures.finish();

@@ -9,6 +9,8 @@ mod wal;
 
 use anyhow::Result;
 
+pub(crate) use drain::lanes;
+
 use crate::figure::Figures;
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {

@@ -40,7 +40,12 @@ struct OwnQueue {
 impl SinkHarness for Harness {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            formats: &[Format::Raw, Format::Envelope, Format::CloudEvents, Format::CloudEventsBinary],
+            formats: &[
+                Format::Raw,
+                Format::Envelope,
+                Format::CloudEvents,
+                Format::CloudEventsBinary,
+            ],
             attribute_prefix: "cloudEvents:",
             headers: HeaderText::Unicode,
             max_size: Some(MAX_SIZE),
@@ -52,7 +57,11 @@ impl SinkHarness for Harness {
     }
 
     async fn fresh(&self, setup: Setup) -> Result<Box<dyn Broker>> {
-        let private = if setup.private { Some(RabbitMq::start().await) } else { None };
+        let private = if setup.private {
+            Some(RabbitMq::start().await)
+        } else {
+            None
+        };
         let url = match &private {
             Some(broker) => broker.url(),
             None => RabbitMq::shared().url().to_owned(),
@@ -64,7 +73,10 @@ impl SinkHarness for Harness {
             ..ExchangeDeclareOptions::default()
         };
         let kind = ExchangeKind::Topic;
-        let declared = consumer.channel.exchange_declare(exchange.as_str().into(), kind, options, FieldTable::default());
+        let declared =
+            consumer
+                .channel
+                .exchange_declare(exchange.as_str().into(), kind, options, FieldTable::default());
         declared.await.unwrap();
         consumer.bind(&queue, &exchange, "known.#", FieldTable::default()).await;
         Ok(Box::new(OwnQueue {
@@ -119,7 +131,9 @@ fn received(message: BasicGetMessage) -> Received {
     let delivery = message.delivery;
     let text = |value: &AMQPValue| value.as_long_string().map(ToString::to_string);
     let headers = delivery.properties.headers().as_ref().unwrap().inner();
-    let headers = headers.iter().map(|(name, value)| (name.to_string(), text(value).unwrap()));
+    let headers = headers
+        .iter()
+        .map(|(name, value)| (name.to_string(), text(value).unwrap()));
     Received {
         content_type: delivery.properties.content_type().as_ref().map(ToString::to_string),
         headers: headers.collect(),

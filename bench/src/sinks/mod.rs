@@ -1,0 +1,162 @@
+//! Group `sinks`: a backlog in PostgreSQL delivered to a broker, against what both can do without each other.
+
+mod nats;
+mod rabbitmq;
+mod redis;
+
+use std::future::Future;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use sendoff::store::RelayStore;
+use sendoff::{Delivery, Outcome, Sink};
+use sendoff_relay::Settings;
+
+use crate::core::lanes;
+use crate::cpu;
+use crate::figure::{Figures, Goal};
+use crate::subject::{Relays, Schema};
+
+const BACKLOG: u64 = 100_000;
+/// What two relays have under way at most: four batches each. The bare publishers have as much.
+const PUBLISHERS: u64 = 8;
+const BATCH: usize = 500;
+
+pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
+    if figures.wants(&["rabbitmq_vs_limit", "rabbitmq_cpu_us"]) {
+        rabbitmq::measure(figures).await?;
+    }
+    if figures.wants(&["redis_vs_limit", "redis_cpu_us"]) {
+        redis::measure(figures).await?;
+    }
+    if figures.wants(&["nats_vs_limit", "nats_cpu_us"]) {
+        nats::measure(figures).await?;
+    }
+    Ok(())
+}
+
+/// A broker under measurement.
+#[async_trait]
+trait Broker {
+    /// Its name in the figures.
+    const NAME: &'static str;
+
+    /// Forgets all messages.
+    async fn empty(&self) -> Result<()>;
+
+    /// How many messages it has.
+    async fn count(&self) -> Result<u64>;
+
+    fn sink(&self) -> Result<Arc<dyn Sink>>;
+
+    /// Publishes `count` messages like those of the backlog with the client alone, confirmed, a batch at a time.
+    async fn publish_bare(&self, count: u64) -> Result<()>;
+}
+
+async fn compare(figures: &mut Figures, broker: &impl Broker, name: &str, cpu_name: &str) -> Result<()> {
+    let (mut ratios, mut costs) = (Vec::new(), Vec::new());
+    for round in 1..=figures.rounds {
+        let no_op = lanes().await?;
+        broker.empty().await?;
+        let bare = bare(broker).await?;
+        broker.empty().await?;
+        let (ours, cost) = relayed(broker).await?;
+        broker.empty().await?;
+        figures.progress(&format!(
+            "{name}, round {round}: relayed {ours:.0}/s ({cost:.1} µs of CPU a message), bare {bare:.0}/s, no-op sink {no_op:.0}/s"
+        ));
+        ratios.push(ours / bare.min(no_op));
+        costs.push(cost);
+    }
+    figures.report(name, "ratio", Goal::AtLeast(0.8), &ratios);
+    figures.report(cpu_name, "µs", Goal::None, &costs);
+    Ok(())
+}
+
+/// Messages a second by the client alone.
+async fn bare<B: Broker>(broker: &B) -> Result<f64> {
+    let begun = Instant::now();
+    let each = (0..PUBLISHERS).map(|_| broker.publish_bare(BACKLOG / PUBLISHERS));
+    futures::future::try_join_all(each).await?;
+    let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
+    check(broker, B::NAME).await?;
+    Ok(rate)
+}
+
+/// Messages a second through the outbox, and the relays' processor time for one.
+async fn relayed<B: Broker>(broker: &B) -> Result<(f64, f64)> {
+    let mut schema = Schema::fresh("bench_sinks").await?;
+    let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
+    let sink = Arc::new(Confirmed {
+        sink: broker.sink()?,
+        count: AtomicU64::new(0),
+    });
+    let relays = Relays::with_sink(stores, Settings::default(), sink.clone())?;
+    tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
+    let fill = schema.fill_sql(BACKLOG);
+    let tx = schema.client.transaction().await?;
+    tx.batch_execute(&fill).await?;
+    tx.commit().await?;
+    let (begun, before) = (Instant::now(), cpu::used()?);
+    relays.wake();
+    let done = async || Ok(sink.count.load(Ordering::Relaxed) >= BACKLOG && schema.ready().await? == 0);
+    wait(done).await?;
+    let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
+    let cost = (cpu::used()? - before).as_secs_f64() * 1e6 / BACKLOG as f64;
+    relays.stop().await?;
+    check(broker, B::NAME).await?;
+    Ok((rate, cost))
+}
+
+/// Both ways have to have brought everything.
+async fn check(broker: &impl Broker, name: &str) -> Result<()> {
+    let count = broker.count().await?;
+    anyhow::ensure!(count == BACKLOG, "{name} has {count} of {BACKLOG} messages");
+    Ok(())
+}
+
+async fn wait<F: Future<Output = Result<bool>>>(is_done: impl Fn() -> F) -> Result<()> {
+    let begun = Instant::now();
+    while !is_done().await? {
+        anyhow::ensure!(begun.elapsed().as_secs() < 120, "not finished within two minutes");
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+    }
+    Ok(())
+}
+
+/// Counts what a sink confirmed.
+struct Confirmed {
+    sink: Arc<dyn Sink>,
+    count: AtomicU64,
+}
+
+#[async_trait]
+impl Sink for Confirmed {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        let outcomes = self.sink.publish(batch).await;
+        let confirmed = outcomes
+            .iter()
+            .filter(|outcome| **outcome == Outcome::Delivered)
+            .count();
+        self.count.fetch_add(confirmed as u64, Ordering::Relaxed);
+        outcomes
+    }
+}
+
+/// Splits a number of messages into batches.
+fn batches(count: u64) -> impl Iterator<Item = usize> {
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    (0..count.div_ceil(BATCH)).map(move |at| BATCH.min(count - at * BATCH))
+}
+
+/// What a message of the backlog carries beside its payload.
+fn fields() -> [(&'static str, String); 3] {
+    [
+        ("sendoff-id", sendoff::Uuid::new_v4().to_string()),
+        ("sendoff-topic", "bench.topic".to_owned()),
+        ("sendoff-created-at", "2026-01-31T12:00:00.000000Z".to_owned()),
+    ]
+}
