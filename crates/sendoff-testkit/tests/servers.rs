@@ -1,4 +1,5 @@
 //! The private servers: they start, lose their connections, come back on the same port with their data, and go.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "in a test that is how it fails")]
 
 use std::time::Duration;
 
