@@ -22,7 +22,7 @@ pub(crate) struct Failure {
     /// Whether another try a moment later may work.
     pub(crate) passing: bool,
     ask_again: Option<Duration>,
-    source: Option<lapin::Error>,
+    source: Option<Box<lapin::Error>>,
 }
 
 impl Failure {
@@ -82,7 +82,7 @@ impl Failure {
                 failure
             }
         };
-        failure.source = Some(error);
+        failure.source = Some(Box::new(error));
         failure
     }
 
@@ -140,7 +140,7 @@ impl Failure {
             next,
         );
         failure.passing = true;
-        failure.source = Some(error.clone());
+        failure.source = Some(Box::new(error.clone()));
         failure
     }
 
@@ -157,7 +157,7 @@ impl Failure {
         };
         let why = error.get_message().to_string();
         let mut failure = Self::new(kind, "RabbitMQ refuses what the sink wants", why, next);
-        failure.source = Some(lapin::ErrorKind::ProtocolError(error).into());
+        failure.source = Some(Box::new(lapin::ErrorKind::ProtocolError(error).into()));
         failure
     }
 
@@ -195,7 +195,7 @@ impl From<Failure> for Error {
             .because(failure.why)
             .next_step(failure.next);
         match failure.source {
-            Some(source) => error.with_source(source),
+            Some(source) => error.with_source(*source),
             None => error,
         }
     }
