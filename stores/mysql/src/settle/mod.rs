@@ -56,11 +56,12 @@ impl Inner {
     /// before the transaction ends.
     pub(crate) async fn held_lanes(&self, lent: &mut Lent, what: &str, owner: OwnerId) -> Result<BTreeMap<Lane, i64>> {
         let (sql, owner) = (&self.texts.check_lanes, owner.to_string());
-        let fence = lent.rows(what, sql.at(0), params! { "owner" => &owner }).await?;
-        if fence.is_empty() {
-            return Ok(BTreeMap::new());
+        for fence in [sql.at(0), sql.at(1)] {
+            if lent.rows(what, fence, params! { "owner" => &owner }).await?.is_empty() {
+                return Ok(BTreeMap::new());
+            }
         }
-        let lanes = lent.rows(what, sql.at(1), params! { "owner" => owner }).await?;
+        let lanes = lent.rows(what, sql.at(2), params! { "owner" => owner }).await?;
         lanes
             .iter()
             .map(|row| Ok((lane(what, row, 0)?, number(what, row, 1)?)))
