@@ -3,6 +3,7 @@
 --
 --     GRANT {emitter} TO shop;                 -- the application: emits, and can do nothing else here
 --     GRANT {consumer} TO billing;             -- an application that handles messages once, with the inbox
+--     GRANT {worker} TO fulfilment;            -- an application that works on items
 --     GRANT {relay_role} TO sendoff;           -- `sendoff relay`
 --     GRANT {operator} TO alice;               -- looks, retries, pauses
 --     GRANT {viewer} TO grafana;               -- looks; payloads included
@@ -11,7 +12,7 @@ DECLARE
     v_role text;
     v_schema text := coalesce(nullif('{schema}', ''), current_schema());
 BEGIN
-    FOREACH v_role IN ARRAY ARRAY['{emitter}', '{consumer}', '{relay_role}', '{operator}', '{viewer}'] LOOP
+    FOREACH v_role IN ARRAY ARRAY['{emitter}', '{consumer}', '{worker}', '{relay_role}', '{operator}', '{viewer}'] LOOP
         IF NOT EXISTS (SELECT 1 FROM pg_roles WHERE rolname = v_role) THEN
             EXECUTE format('CREATE ROLE %I NOLOGIN', v_role);
         END IF;
@@ -25,10 +26,20 @@ GRANT INSERT (
     id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version, idempotency_key,
     available_at, expires_at, priority, max_attempts
 ) ON outbox_message TO {emitter};
-GRANT EXECUTE ON FUNCTION outbox_emit, outbox_emit_json, outbox_uuid_v7, outbox_lane_of TO {emitter};
+GRANT INSERT (
+    id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version, idempotency_key,
+    available_at, expires_at, priority, max_attempts
+) ON outbox_item TO {emitter};
+GRANT EXECUTE ON FUNCTION outbox_emit, outbox_emit_json, outbox_emit_item, outbox_uuid_v7, outbox_lane_of TO {emitter};
 
 -- Consuming: notes that a message was handled.
 GRANT INSERT (consumer, message_id), SELECT (consumer, message_id) ON outbox_inbox TO {consumer};
+
+-- Working on items.
+GRANT SELECT, UPDATE, DELETE ON outbox_item TO {worker};
+GRANT USAGE ON SEQUENCE outbox_claim_number TO {worker};
+GRANT SELECT ON outbox_setting, outbox_migration TO {worker};
+GRANT EXECUTE ON FUNCTION outbox_item_limit TO {worker};
 
 -- Relaying.
 GRANT SELECT, DELETE ON outbox_message TO {relay_role};
@@ -37,6 +48,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_rela
 GRANT SELECT, INSERT ON outbox_delivered TO {relay_role};
 GRANT SELECT, UPDATE ON outbox_lane TO {relay_role};
 GRANT SELECT, DELETE ON outbox_dedup, outbox_inbox TO {relay_role};
+GRANT SELECT, UPDATE, DELETE ON outbox_item TO {relay_role};
 GRANT SELECT ON outbox_delivered_default TO {relay_role};
 GRANT SELECT ON outbox_control, outbox_setting, outbox_migration TO {relay_role};
 GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_check_lanes, outbox_settle_delivered, outbox_is_held, outbox_add_history,
@@ -44,8 +56,9 @@ GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_check_lanes, outbox_settle_de
 
 -- Operating.
 GRANT SELECT ON outbox_all, outbox_message, outbox_waiting, outbox_dead, outbox_delivered, outbox_relay, outbox_lane,
-    outbox_dedup, outbox_control, outbox_audit, outbox_setting, outbox_migration TO {operator}, {viewer};
+    outbox_dedup, outbox_control, outbox_audit, outbox_setting, outbox_migration, outbox_item TO {operator}, {viewer};
 GRANT INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_control TO {operator};
 GRANT INSERT ON outbox_audit TO {operator};
+GRANT UPDATE, DELETE ON outbox_item TO {operator};
 GRANT DELETE ON outbox_dedup TO {operator};
 GRANT EXECUTE ON FUNCTION outbox_clean_delivered TO {operator};

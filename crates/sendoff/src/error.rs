@@ -23,7 +23,7 @@ pub enum ErrorKind {
     SchemaTooOld,
     /// The outbox tables are newer than this program knows.
     SchemaTooNew,
-    /// The relay no longer holds the lease that it acts on.
+    /// The relay or worker no longer holds the lease that it acts on.
     LeaseLost,
     /// A message with the same idempotency key exists within the deduplication window.
     Duplicate,

@@ -3,6 +3,8 @@
 SELECT
     (SELECT count(*) FROM outbox_delivered
         WHERE delivered_at <= UTC_TIMESTAMP(6) - INTERVAL :delivered MICROSECOND)
+    + (SELECT count(*) FROM outbox_item
+        WHERE completed_at <= UTC_TIMESTAMP(6) - INTERVAL :delivered MICROSECOND AND state = 'completed')
     + (SELECT count(*) FROM outbox_dead
         WHERE dead_at <= UTC_TIMESTAMP(6) - INTERVAL :dead MICROSECOND AND NOT blocks)
     + (SELECT count(*) FROM outbox_dedup WHERE :dedup AND until <= UTC_TIMESTAMP(6))

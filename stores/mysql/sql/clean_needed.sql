@@ -5,3 +5,6 @@ SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= UTC_TIMESTAMP(6))
             (SELECT CAST(value AS SIGNED) FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000) SECOND)
     OR EXISTS (
         SELECT 1 FROM outbox_delivered WHERE delivered_at <= UTC_TIMESTAMP(6) - INTERVAL :age MICROSECOND)
+    OR EXISTS (
+        SELECT 1 FROM outbox_item
+        WHERE completed_at <= UTC_TIMESTAMP(6) - INTERVAL :age MICROSECOND AND state = 'completed')

@@ -33,6 +33,7 @@ impl Inner {
             (&self.texts.clean_dedup, Some(0)),
             (&self.texts.clean_inbox, Some(0)),
             (&self.texts.clean_delivered, age),
+            (&self.texts.clean_items, age),
         ];
         transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
     }
@@ -58,6 +59,7 @@ impl Inner {
         let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
         let asked = [
             (&self.texts.clean_delivered, delivered),
+            (&self.texts.clean_items, delivered),
             (&self.texts.clean_dead, dead),
             (&self.texts.clean_dedup, windows.dedup.then_some(0)),
         ];

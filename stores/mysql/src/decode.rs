@@ -92,7 +92,7 @@ pub(crate) fn from_time(at: SystemTime) -> i64 {
         .map_or_else(|before| -micros(before.duration()), micros)
 }
 
-fn to_time(at: i64) -> SystemTime {
+pub(crate) fn to_time(at: i64) -> SystemTime {
     let distance = Duration::from_micros(at.unsigned_abs());
     let time = if at < 0 {
         UNIX_EPOCH.checked_sub(distance)
@@ -176,17 +176,17 @@ fn delivery(row: &MysqlRow, place: Place) -> Result<Delivery, Unreadable> {
     })
 }
 
-fn small<T: TryFrom<i64>>(row: &MysqlRow, at: usize, name: &str) -> Result<Option<T>, Unreadable> {
+pub(crate) fn small<T: TryFrom<i64>>(row: &MysqlRow, at: usize, name: &str) -> Result<Option<T>, Unreadable> {
     let number = whole(value(row, at)).map_err(|()| format!("{name} is no whole number"))?;
     let fit = number.map(|number| T::try_from(number).map_err(|_| format!("{name} is out of range")));
     fit.transpose()
 }
 
-fn string(row: &MysqlRow, at: usize, name: &str) -> Result<Option<String>, Unreadable> {
+pub(crate) fn string(row: &MysqlRow, at: usize, name: &str) -> Result<Option<String>, Unreadable> {
     utf8(value(row, at)).map_err(|()| format!("{name} is not UTF-8"))
 }
 
-fn value(row: &MysqlRow, at: usize) -> &Value {
+pub(crate) fn value(row: &MysqlRow, at: usize) -> &Value {
     row.as_ref(at).unwrap_or(&Value::NULL)
 }
 

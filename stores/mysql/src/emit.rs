@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use mysql_async::{Params, Value};
 use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
 use sendoff::store::EmitTransaction;
-use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Result, Uuid};
+use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Outbox, Result, Uuid};
 
 use crate::conflict::Attempts;
 use crate::error::is_conflict;
@@ -16,10 +16,10 @@ use crate::store::Inner;
 const WHAT: &str = "the message could not be emitted";
 
 impl Inner {
-    pub(crate) async fn begin(store: &Arc<Self>) -> Result<Box<dyn EmitTransaction>> {
+    pub(crate) async fn begin(store: &Arc<Self>, outbox: &Outbox) -> Result<Box<dyn EmitTransaction>> {
         let lent = store.emit_pool.begin(WHAT).await?;
         Ok(Box::new(OpenTransaction {
-            store: Arc::clone(store),
+            outbox: outbox.clone(),
             lent,
             state: State::Empty,
         }))
@@ -28,7 +28,7 @@ impl Inner {
 
 /// Dropping it closes its connection, and the server rolls back.
 struct OpenTransaction {
-    store: Arc<Inner>,
+    outbox: Outbox,
     lent: Lent,
     state: State,
 }
@@ -57,7 +57,7 @@ impl OpenTransaction {
 impl EmitTransaction for OpenTransaction {
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
         self.is_usable()?;
-        let outbox = self.store.outbox.clone();
+        let outbox = self.outbox.clone();
         let mut attempts = Attempts::default();
         loop {
             let own = OwnTransaction(&mut self.lent);

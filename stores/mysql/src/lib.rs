@@ -33,6 +33,7 @@ mod decode;
 mod emit;
 mod error;
 mod file;
+mod item;
 mod lanes;
 mod lease;
 mod migrate;
@@ -42,6 +43,7 @@ mod read;
 mod settle;
 mod store;
 mod texts;
+mod work;
 
 pub use config::MysqlConfig;
 pub use store::MysqlStore;

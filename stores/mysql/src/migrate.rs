@@ -23,15 +23,23 @@ struct Step {
     creates: &'static str,
 }
 
-const STEPS: &[Step] = &[Step {
-    version: 1,
-    name: "outbox",
-    sql: include_str!("../migrations/0001_outbox.sql"),
-    creates: "all",
-}];
+const STEPS: &[Step] = &[
+    Step {
+        version: 1,
+        name: "outbox",
+        sql: include_str!("../migrations/0001_outbox.sql"),
+        creates: "all",
+    },
+    Step {
+        version: 2,
+        name: "items",
+        sql: include_str!("../migrations/0002_items.sql"),
+        creates: "item_count",
+    },
+];
 
 /// The version that this program needs.
-const NEEDED: u32 = 1;
+const NEEDED: u32 = 2;
 
 impl Inner {
     pub(crate) fn migrations(&self) -> Vec<Migration> {

@@ -42,9 +42,11 @@ pub(crate) struct Inner {
     pub(crate) config: MysqlConfig,
     pub(crate) texts: Texts,
     pub(crate) outbox: Outbox,
+    pub(crate) items: Outbox,
     pub(crate) lease_pool: Pool,
     pub(crate) read_pool: Pool,
     pub(crate) settle_pool: Pool,
+    pub(crate) work_pool: Pool,
     pub(crate) operate_pool: Pool,
     pub(crate) emit_pool: Pool,
 }
@@ -61,9 +63,11 @@ impl MysqlStore {
         Ok(Self(Arc::new(Inner {
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
+            items: Outbox::builder().names(config.names.clone()).items().build(),
             lease_pool: pool(2, limit.min(LEASE_LIMIT)),
             read_pool: pool(16, limit),
             settle_pool: pool(4, limit),
+            work_pool: pool(8, limit),
             operate_pool: pool(4, limit.max(OPERATE_LIMIT)),
             emit_pool: pool(64, limit),
             config,
@@ -220,7 +224,7 @@ impl OperateStore for MysqlStore {
 #[async_trait]
 impl EmitStore for MysqlStore {
     async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
-        Inner::begin(&self.0).await
+        Inner::begin(&self.0, &self.0.outbox).await
     }
 }
 

@@ -27,6 +27,7 @@ impl StoreHarness for Mysql {
             sql: true,
             migrations: true,
             concurrent_transactions: true,
+            items: true,
         }
     }
 
@@ -84,6 +85,7 @@ impl Database for Schema {
             emit: store.clone(),
             relay: store.clone(),
             operate: store.clone(),
+            work: Some(store.clone()),
             migrate: store,
             database: Arc::new(self.clone()),
         })

@@ -3,3 +3,6 @@
 SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= now())
     OR EXISTS (SELECT 1 FROM outbox_inbox WHERE handled_at <= now() - outbox_inbox_window())
     OR ($1::bigint IS NOT NULL AND outbox_delivered_is_untidy($1 * interval '1 microsecond'))
+    OR EXISTS (
+        SELECT 1 FROM outbox_item
+        WHERE state = 'completed' AND completed_at <= now() - $1::bigint * interval '1 microsecond')

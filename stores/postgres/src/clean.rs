@@ -36,6 +36,9 @@ impl Inner {
         if column::<bool>(WHAT, only(WHAT, &locked)?, 0)? {
             if let Some(retention) = self.config.retention {
                 gone += self.clean_delivered(&lent, retention, number(limit), false).await?;
+                let left = number(limit).saturating_sub(gone).max(0);
+                let params: [Param<'_>; 2] = [(&micros(retention), Type::INT8), (&left, Type::INT8)];
+                gone += rows(&lent, &self.texts.clean_items, &params).await?;
             }
             for sql in [&self.texts.clean_dedup, &self.texts.clean_inbox] {
                 let left = number(limit).saturating_sub(gone).max(0);
@@ -66,6 +69,8 @@ impl Inner {
         let mut left = number(limit);
         if let Some(window) = windows.delivered {
             left -= self.clean_delivered(&lent, window, left, true).await?;
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(&lent, &self.texts.clean_items, &params).await?;
         }
         if let Some(window) = windows.dead {
             let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use sendoff::emit::{Dialect, OutboxTx, Param as Value, Statement};
 use sendoff::store::EmitTransaction;
-use sendoff::{BoxError, Emitted, Message, Result, Uuid};
+use sendoff::{BoxError, Emitted, Message, Outbox, Result, Uuid};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::listen::channel;
@@ -16,11 +16,12 @@ use crate::store::Inner;
 const WHAT: &str = "the message could not be emitted";
 
 impl Inner {
-    pub(crate) async fn begin(store: &Arc<Self>) -> Result<Box<dyn EmitTransaction>> {
+    pub(crate) async fn begin(store: &Arc<Self>, outbox: &Outbox) -> Result<Box<dyn EmitTransaction>> {
         let lent = store.emit_pool.lend().await?;
         lent.begin(WHAT, &[]).await?;
         Ok(Box::new(OpenTransaction {
             store: Arc::clone(store),
+            outbox: outbox.clone(),
             lent,
         }))
     }
@@ -29,14 +30,14 @@ impl Inner {
 /// Dropping it closes its connection, and the server rolls back.
 struct OpenTransaction {
     store: Arc<Inner>,
+    outbox: Outbox,
     lent: Lent,
 }
 
 #[async_trait]
 impl EmitTransaction for OpenTransaction {
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
-        let outbox = self.store.outbox.clone();
-        outbox
+        self.outbox
             .emit_many(OwnTransaction(&self.lent), messages.iter().cloned())
             .await
     }

@@ -11,6 +11,7 @@
 //! | claim | `lease.rs` |
 //! | read | `read.rs`, `progress.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
 //! | settle | `settle/` |
+//! | work | `work.rs`, `item.rs` |
 //! | operate | `operate.rs`, `operate/` |
 //! | clean | `clean.rs` |
 //! | wake | `listen.rs` |
@@ -37,6 +38,7 @@ mod connect;
 mod decode;
 mod emit;
 mod error;
+mod item;
 mod lanes;
 mod lease;
 mod listen;
@@ -56,6 +58,7 @@ mod tid;
 mod tls;
 mod url;
 mod verify;
+mod work;
 
 pub use config::PostgresConfig;
 pub use store::PostgresStore;

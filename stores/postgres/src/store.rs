@@ -37,10 +37,12 @@ pub(crate) struct Inner {
     pub(crate) config: PostgresConfig,
     pub(crate) texts: Texts,
     pub(crate) outbox: Outbox,
+    pub(crate) items: Outbox,
     pub(crate) connector: Connector,
     pub(crate) lease_pool: Pool,
     pub(crate) read_pool: Pool,
     pub(crate) settle_pool: Pool,
+    pub(crate) work_pool: Pool,
     pub(crate) operate_pool: Pool,
     pub(crate) emit_pool: Pool,
 }
@@ -57,9 +59,11 @@ impl PostgresStore {
         Ok(Self(Arc::new(Inner {
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
+            items: Outbox::builder().names(config.names.clone()).items().build(),
             lease_pool: pool(2, limit.min(LEASE_LIMIT), ""),
             read_pool: pool(16, limit, crate::read::SETTINGS),
             settle_pool: pool(4, limit, crate::settle::SETTINGS),
+            work_pool: pool(8, limit, crate::work::SETTINGS),
             operate_pool: pool(4, limit.max(OPERATE_LIMIT), ""),
             emit_pool: pool(64, limit, ""),
             connector,
@@ -225,7 +229,7 @@ impl OperateStore for PostgresStore {
 #[async_trait]
 impl EmitStore for PostgresStore {
     async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
-        Inner::begin(&self.0).await
+        Inner::begin(&self.0, &self.0.outbox).await
     }
 }
 

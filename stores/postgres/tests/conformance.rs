@@ -28,6 +28,7 @@ impl StoreHarness for Postgres {
             sql: true,
             migrations: true,
             concurrent_transactions: true,
+            items: true,
         }
     }
 
@@ -89,6 +90,7 @@ impl Database for Schema {
             emit: store.clone(),
             relay: store.clone(),
             operate: store.clone(),
+            work: Some(store.clone()),
             migrate: store,
             database: Arc::new(self.clone()),
         })

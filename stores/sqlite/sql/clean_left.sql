@@ -3,6 +3,8 @@
 SELECT
     (SELECT count(*) FROM outbox_delivered
         WHERE delivered_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)
+    + (SELECT count(*) FROM outbox_item
+        WHERE state = 'completed' AND completed_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)
     + (SELECT count(*) FROM outbox_dead
         WHERE dead_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?2 AND NOT blocks)
     + (SELECT count(*) FROM outbox_dedup

@@ -8,3 +8,7 @@ SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= CAST((julianday('now') 
     OR EXISTS (
         SELECT 1 FROM outbox_delivered
         WHERE delivered_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)
+    OR EXISTS (
+        SELECT 1 FROM outbox_item
+        WHERE state = 'completed'
+            AND completed_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)

@@ -27,6 +27,7 @@ impl Inner {
             allowance.delete(&tx, sql.clean_inbox.first(), None)?;
             if let Some(retention) = retention {
                 allowance.delete(&tx, sql.clean_delivered.first(), Some(retention))?;
+                allowance.delete(&tx, sql.clean_items.first(), Some(retention))?;
             }
             tx.commit()?;
             Ok(allowance.deleted)
@@ -53,6 +54,7 @@ fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) ->
     let mut allowance = Allowance::of(limit);
     if delivered.is_some() {
         allowance.delete(tx, sql.clean_delivered.first(), delivered)?;
+        allowance.delete(tx, sql.clean_items.first(), delivered)?;
     }
     if dead.is_some() {
         allowance.delete(tx, sql.clean_dead.first(), dead)?;

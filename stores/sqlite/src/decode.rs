@@ -52,7 +52,7 @@ fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unrea
         // Any of the usual ways to write a UUID, because other languages have other habits.
         id: Uuid::parse_str(&id).map_err(|_| "the id is not a UUID".to_owned())?,
         topic,
-        payload: payload(row)?,
+        payload: payload(row, 7)?,
         content_type: text(row, 8, "content_type")?,
         headers,
         key: text(row, 10, "key")?,
@@ -70,8 +70,8 @@ fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unrea
     Ok((delivery, expired))
 }
 
-fn payload(row: &SqliteRow<'_>) -> Result<Bytes, Unreadable> {
-    match value(row, 7, "payload")? {
+pub(crate) fn payload(row: &SqliteRow<'_>, column: usize) -> Result<Bytes, Unreadable> {
+    match value(row, column, "payload")? {
         ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Ok(Bytes::copy_from_slice(bytes)),
         ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => {
             Err("the payload is neither bytes nor text".to_owned())
@@ -79,7 +79,7 @@ fn payload(row: &SqliteRow<'_>) -> Result<Bytes, Unreadable> {
     }
 }
 
-fn text(row: &SqliteRow<'_>, column: usize, name: &str) -> Result<Option<String>, Unreadable> {
+pub(crate) fn text(row: &SqliteRow<'_>, column: usize, name: &str) -> Result<Option<String>, Unreadable> {
     match value(row, column, name)? {
         ValueRef::Null => Ok(None),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
@@ -90,7 +90,7 @@ fn text(row: &SqliteRow<'_>, column: usize, name: &str) -> Result<Option<String>
     }
 }
 
-fn small<T: TryFrom<i64>>(
+pub(crate) fn small<T: TryFrom<i64>>(
     row: &SqliteRow<'_>,
     column: usize,
     name: &str,
@@ -104,7 +104,13 @@ fn small<T: TryFrom<i64>>(
     }
 }
 
-fn number(row: &SqliteRow<'_>, column: usize, name: &str, least: i64, most: i64) -> Result<Option<i64>, Unreadable> {
+pub(crate) fn number(
+    row: &SqliteRow<'_>,
+    column: usize,
+    name: &str,
+    least: i64,
+    most: i64,
+) -> Result<Option<i64>, Unreadable> {
     match value(row, column, name)? {
         ValueRef::Null => Ok(None),
         ValueRef::Integer(number) if (least..=most).contains(&number) => Ok(Some(number)),

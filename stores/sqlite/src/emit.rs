@@ -11,6 +11,7 @@ use sendoff::{BoxError, Emitted, Message, Outbox, Result, Uuid};
 
 use crate::SqliteStore;
 use crate::connect::Connect;
+use crate::store::Inner;
 use crate::worker::Worker;
 
 /// Connections for transactions, kept for the next one when one has ended.
@@ -43,10 +44,16 @@ impl Spares {
 #[async_trait]
 impl EmitStore for SqliteStore {
     async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        self.0.begin(&self.0.outbox).await
+    }
+}
+
+impl Inner {
+    pub(crate) async fn begin(&self, outbox: &Outbox) -> Result<Box<dyn EmitTransaction>> {
         let transaction = EmitTx {
-            worker: Some(self.0.emit.take()?),
-            spares: self.0.emit.clone(),
-            outbox: self.0.outbox.clone(),
+            worker: Some(self.emit.take()?),
+            spares: self.emit.clone(),
+            outbox: outbox.clone(),
         };
         transaction
             .run("a transaction could not be begun", "BEGIN IMMEDIATE")

@@ -29,6 +29,7 @@ mod connect;
 mod decode;
 mod emit;
 mod error;
+mod item;
 mod lease;
 mod listen;
 mod migrate;
@@ -37,6 +38,7 @@ mod read;
 mod settle;
 mod sql;
 mod store;
+mod work;
 mod worker;
 
 pub use config::SqliteConfig;

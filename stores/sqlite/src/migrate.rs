@@ -15,7 +15,10 @@ use crate::sql::Sql;
 use crate::worker::Worker;
 
 /// Every step: its number, its name, its text before the names are put in.
-const STEPS: &[(u32, &str, &str)] = &[(1, "outbox", include_str!("../migrations/0001_outbox.sql"))];
+const STEPS: &[(u32, &str, &str)] = &[
+    (1, "outbox", include_str!("../migrations/0001_outbox.sql")),
+    (2, "items", include_str!("../migrations/0002_items.sql")),
+];
 
 /// The newest step.
 fn needed() -> u32 {

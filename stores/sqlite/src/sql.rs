@@ -55,23 +55,30 @@ texts!(
     backlog,
     blocked_keys,
     check_lanes,
+    claim_items,
     clean_dead,
     clean_dedup,
     clean_delivered,
     clean_inbox,
+    clean_items,
     clean_left,
     clean_needed,
+    complete_items,
     count,
+    count_items,
     die_ready,
     die_waiting,
     discard_dead,
     enlist,
     evict,
+    extend_items,
+    fail_item,
     find,
     follow_on,
     hasten,
     heartbeat,
     hold_back,
+    keep_items,
     key_left,
     keys,
     lane_views,
@@ -84,8 +91,10 @@ texts!(
     pauses,
     read_due,
     read_ready,
+    reap_items,
     relays,
     release,
+    release_items,
     release_key,
     release_orphans,
     remove_ready,
@@ -93,6 +102,8 @@ texts!(
     resume,
     retire,
     retry_dead,
+    retry_failed,
+    retry_item,
     settle_delivered,
     settle_done,
     settle_done_kept,
@@ -119,9 +130,12 @@ mod tests {
         for names in [Names::default(), Names::new(None, "shop_").unwrap()] {
             let connection = rusqlite::Connection::open_in_memory().unwrap();
             let sql = Sql::new(&names);
-            connection
-                .execute_batch(&names.render(include_str!("../migrations/0001_outbox.sql")))
-                .unwrap();
+            for step in [
+                include_str!("../migrations/0001_outbox.sql"),
+                include_str!("../migrations/0002_items.sql"),
+            ] {
+                connection.execute_batch(&names.render(step)).unwrap();
+            }
             connection.execute_batch(sql.ledger_create.first()).unwrap();
             for (verb, text) in sql.all() {
                 assert!(!text.0.is_empty(), "{verb}");

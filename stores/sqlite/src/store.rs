@@ -30,9 +30,11 @@ pub(crate) struct Inner {
     pub(crate) config: SqliteConfig,
     pub(crate) sql: Arc<Sql>,
     pub(crate) outbox: Outbox,
+    pub(crate) items: Outbox,
     pub(crate) read: Arc<Worker>,
     pub(crate) settle: Worker,
     pub(crate) lease: Worker,
+    pub(crate) work: Worker,
     pub(crate) operate: Worker,
     pub(crate) emit: Arc<Spares>,
 }
@@ -49,10 +51,12 @@ impl SqliteStore {
         Ok(Self(Arc::new(Inner {
             sql: Arc::new(Sql::new(&config.names)),
             outbox: Outbox::builder().names(config.names.clone()).build(),
+            items: Outbox::builder().names(config.names.clone()).items().build(),
             read: Arc::new(start("read", Purpose::Read)?),
             settle: start("settle", Purpose::Settle)?,
             // Its commits are durable, because the note of a suspect has to be.
             lease: start("lease", Purpose::Write)?,
+            work: start("work", Purpose::Write)?,
             operate: start("operate", Purpose::Write)?,
             emit: Arc::new(Spares::new(Connect::new(&config, Purpose::Write))),
             config,

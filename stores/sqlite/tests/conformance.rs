@@ -29,6 +29,7 @@ impl StoreHarness for SqliteHarness {
             migrations: true,
             // SQLite has one writer at a time.
             concurrent_transactions: false,
+            items: true,
         }
     }
 
@@ -95,6 +96,7 @@ impl Database for File {
             emit: store.clone(),
             relay: store.clone(),
             operate: store.clone(),
+            work: Some(store.clone()),
             migrate: store,
             database: Arc::new(self.clone()),
         })

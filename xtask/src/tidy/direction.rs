@@ -12,6 +12,7 @@ enum MayKnow {
 const RULES: &[(&str, MayKnow)] = &[
     ("crates/sendoff", MayKnow::Only(&[])),
     ("crates/sendoff-relay", MayKnow::Only(&["sendoff"])),
+    ("crates/sendoff-worker", MayKnow::Only(&["sendoff", "sendoff-relay"])),
     ("crates/sendoff-operate", MayKnow::Only(&["sendoff"])),
     ("crates/sendoff-wire", MayKnow::Only(&["sendoff"])),
     (

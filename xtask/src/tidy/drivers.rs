@@ -3,7 +3,7 @@
 use super::members::Members;
 
 /// The crates that must stay free of them.
-const FREE: &[&str] = &["sendoff", "sendoff-relay", "sendoff-operate"];
+const FREE: &[&str] = &["sendoff", "sendoff-relay", "sendoff-worker", "sendoff-operate"];
 
 /// A name in this list also stands for names that continue it with a dash, such as `sqlx-core`.
 const DRIVERS: &[&str] = &[

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::Result;
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore};
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, WorkStore};
 
 /// What a store has, as far as stores may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub struct Capabilities {
     pub migrations: bool,
     /// Several transactions may have written something and be open at the same time.
     pub concurrent_transactions: bool,
+    /// The store has work items: [`Subject::work`] is there.
+    pub items: bool,
 }
 
 /// How a database is to be set up for a case.
@@ -60,6 +62,8 @@ pub struct Subject {
     pub relay: Arc<dyn RelayStore>,
     /// Room: operate.
     pub operate: Arc<dyn OperateStore>,
+    /// Room: work, where the store has it.
+    pub work: Option<Arc<dyn WorkStore>>,
     /// Room: migrate.
     pub migrate: Arc<dyn MigrateStore>,
     /// What is behind it.

@@ -19,6 +19,7 @@ impl StoreHarness for MemoryHarness {
             sql: false,
             migrations: false,
             concurrent_transactions: true,
+            items: false,
         }
     }
 
@@ -44,6 +45,7 @@ impl Database for Memory {
             emit: store.clone(),
             relay: store.clone(),
             operate: store.clone(),
+            work: None,
             migrate: store,
             database: Arc::new(Self(self.0.clone())),
         })

@@ -52,6 +52,11 @@ mod settle_fence;
 mod settle_verdict;
 mod straggler;
 mod unreadable;
+mod work;
+mod work_end;
+mod work_fence;
+mod work_scene;
+mod work_storm;
 
 pub use harness::{Capabilities, Database, Setup, StoreHarness, Subject};
 pub use memory_harness::MemoryHarness;

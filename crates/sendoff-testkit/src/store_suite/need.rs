@@ -14,6 +14,8 @@ pub(super) enum Need {
     Sql,
     Migrations,
     ConcurrentTransactions,
+    Items,
+    ItemsAndSql,
 }
 
 impl Need {
@@ -22,6 +24,8 @@ impl Need {
             Self::Sql => capabilities.sql,
             Self::Migrations => capabilities.migrations && capabilities.sql,
             Self::ConcurrentTransactions => capabilities.concurrent_transactions,
+            Self::Items => capabilities.items,
+            Self::ItemsAndSql => capabilities.items && capabilities.sql,
         }
     }
 
@@ -39,6 +43,7 @@ impl Need {
                 assert_eq!(migrated.expect_err("it migrated").kind(), ErrorKind::Unsupported);
             }
             Self::ConcurrentTransactions => one_transaction_at_a_time(scene).await,
+            Self::Items | Self::ItemsAndSql => assert!(scene.subject.work.is_none(), "there are items"),
         }
     }
 }

@@ -67,6 +67,10 @@ const ALL: &[(&str, &[Case])] = &[
     ("relay", super::relay::CASES),
     ("relay_order", super::relay_order::CASES),
     ("history", super::history::CASES),
+    ("work", super::work::CASES),
+    ("work_fence", super::work_fence::CASES),
+    ("work_end", super::work_end::CASES),
+    ("work_storm", super::work_storm::CASES),
 ];
 
 /// No case takes as long as this, so one that does hangs.

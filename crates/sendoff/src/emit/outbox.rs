@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::FutureExt;
 use uuid::Uuid;
 
-use super::statement::{Texts, columns, json_rows, values};
+use super::statement::{Table, Texts, columns, json_rows, values};
 use super::validate::validate;
 use super::{Dialect, Names, OutboxTx, Param, Statement};
 use crate::error::said_by;
@@ -342,6 +342,7 @@ fn driver_is_async() -> Error {
 #[must_use]
 pub struct OutboxBuilder {
     names: Names,
+    table: Table,
     max_payload_bytes: usize,
     created: Vec<Box<CreatedHook>>,
     waker: Waker,
@@ -351,6 +352,7 @@ impl Default for OutboxBuilder {
     fn default() -> Self {
         Self {
             names: Names::default(),
+            table: Table::Message,
             max_payload_bytes: 1 << 20,
             created: Vec::new(),
             waker: Waker::new(),
@@ -362,6 +364,13 @@ impl OutboxBuilder {
     /// Other table names than `outbox_…`.
     pub fn names(mut self, names: Names) -> Self {
         self.names = names;
+        self
+    }
+
+    /// Emits work items instead of messages: no relay delivers them, the application's own workers
+    /// [claim](crate::store::WorkStore) them. Everything else stays as it is, idempotency keys and schedules included.
+    pub fn items(mut self) -> Self {
+        self.table = Table::Item;
         self
     }
 
@@ -386,9 +395,9 @@ impl OutboxBuilder {
     /// The outbox.
     pub fn build(self) -> Outbox {
         Outbox(Arc::new(Inner {
-            postgres: Texts::postgres(&self.names),
-            sqlite: Texts::sqlite(&self.names),
-            mysql: Texts::mysql(&self.names),
+            postgres: Texts::postgres(&self.names, self.table),
+            sqlite: Texts::sqlite(&self.names, self.table),
+            mysql: Texts::mysql(&self.names, self.table),
             names: self.names,
             max_payload_bytes: self.max_payload_bytes,
             created: self.created,

@@ -72,27 +72,50 @@ pub(super) struct Texts {
 }
 
 impl Texts {
-    pub(super) fn postgres(names: &Names) -> Self {
+    pub(super) fn postgres(names: &Names, table: Table) -> Self {
         Self {
-            emit: names.render(include_str!("../../sql/postgres/emit.sql")),
-            emit_many: names.render(include_str!("../../sql/postgres/emit_many.sql")),
-            emit_once: names.render(include_str!("../../sql/postgres/emit_once.sql")),
+            emit: table.render(names, include_str!("../../sql/postgres/emit.sql")),
+            emit_many: table.render(names, include_str!("../../sql/postgres/emit_many.sql")),
+            emit_once: table.render(names, include_str!("../../sql/postgres/emit_once.sql")),
         }
     }
 
-    pub(super) fn sqlite(names: &Names) -> Self {
+    pub(super) fn sqlite(names: &Names, table: Table) -> Self {
         Self {
-            emit: names.render(include_str!("../../sql/sqlite/emit.sql")),
-            emit_many: names.render(include_str!("../../sql/sqlite/emit_many.sql")),
-            emit_once: names.render(include_str!("../../sql/sqlite/emit_once.sql")),
+            emit: table.render(names, include_str!("../../sql/sqlite/emit.sql")),
+            emit_many: table.render(names, include_str!("../../sql/sqlite/emit_many.sql")),
+            emit_once: table.render(names, include_str!("../../sql/sqlite/emit_once.sql")),
         }
     }
 
-    pub(super) fn mysql(names: &Names) -> Self {
+    pub(super) fn mysql(names: &Names, table: Table) -> Self {
         Self {
-            emit: names.render(include_str!("../../sql/mysql/emit.sql")),
-            emit_many: names.render(include_str!("../../sql/mysql/emit_many.sql")),
-            emit_once: names.render(include_str!("../../sql/mysql/emit_once.sql")),
+            emit: table.render(names, include_str!("../../sql/mysql/emit.sql")),
+            emit_many: table.render(names, include_str!("../../sql/mysql/emit_many.sql")),
+            emit_once: table.render(names, include_str!("../../sql/mysql/emit_once.sql")),
+        }
+    }
+}
+
+/// Which table the statements write to. Both have the columns that a producer fills in, a trigger for idempotency keys and
+/// schedules, and a routine that tells who holds a key; so the texts differ in names alone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Table {
+    /// Messages, for the relay.
+    Message,
+    /// Items, for pull workers.
+    Item,
+}
+
+impl Table {
+    fn render(self, names: &Names, sql: &str) -> String {
+        match self {
+            Self::Message => names.render(sql),
+            Self::Item => names.render(
+                &sql.replace("outbox_message", "outbox_item")
+                    .replace("outbox_emit_at(", "outbox_emit_item(")
+                    .replace("outbox_emit(", "outbox_emit_item("),
+            ),
         }
     }
 }
@@ -205,6 +228,19 @@ mod tests {
         assert_eq!(columns.len(), 15);
         assert!(matches!(&columns[1], Param::Texts(topics) if topics.len() == 2));
         assert!(matches!(&columns[5], Param::Texts(keys) if keys[0].is_none() && keys[1].as_deref() == Some("k")));
+    }
+
+    #[test]
+    fn items_are_written_to_their_own_table_and_nothing_else() {
+        let names = Names::new(None, "shop_").unwrap();
+        for texts in [Texts::postgres, Texts::sqlite, Texts::mysql].map(|texts| texts(&names, Table::Item)) {
+            for sql in [&texts.emit, &texts.emit_many] {
+                assert!(sql.contains("INSERT INTO shop_item ("), "{sql}");
+            }
+            for sql in [&texts.emit, &texts.emit_many, &texts.emit_once] {
+                assert!(!sql.contains("shop_message") && !sql.contains("shop_emit("), "{sql}");
+            }
+        }
     }
 
     #[test]

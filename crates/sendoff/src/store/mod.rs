@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | emit | [`EmitStore`] | the CLI, tests: a transaction of the store's own |
 //! | relay | [`RelayStore`], [`Reader`] | the relay |
+//! | work | [`WorkStore`] | pull workers of the application |
 //! | operate | [`OperateStore`] | the CLI, the API and the page |
 //! | migrate | [`MigrateStore`] | the CLI |
 //!
@@ -12,15 +13,18 @@
 
 mod delivery;
 mod emit;
+mod item;
 mod lease;
 mod migrate;
 mod operate;
 mod read;
 mod relay;
 mod settle;
+mod work;
 
 pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
+pub use item::{Claim, Item, ItemCounts, ItemState};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState};
 pub use operate::{
@@ -30,3 +34,4 @@ pub use operate::{
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};
+pub use work::{WorkStore, check_worker, error_text, lease_lost};

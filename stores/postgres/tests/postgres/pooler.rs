@@ -16,7 +16,7 @@ fn pooled(scratch: &Scratch) -> PostgresStore {
 async fn a_whole_life_passes_through_the_pooler() {
     let scratch = Scratch::bare(&random_name(), |config| config).await;
     let store = pooled(&scratch);
-    assert_eq!(store.migrate().await.unwrap().len(), 1);
+    assert_eq!(store.migrate().await.unwrap().len(), 2);
     store.check_schema().await.unwrap();
     // Several relays at once share the server's connections.
     let mut relays = Vec::new();

@@ -1,0 +1,178 @@
+//! Items: only who holds a lease changes anything.
+
+use std::time::Duration;
+
+use sendoff::store::{Claim, WorkStore};
+use sendoff::{ErrorKind, Result};
+
+use super::registry::{CaseResult, cases};
+use super::scene::{LONG_LEASE, Scene, eventually, numbered, plain};
+use super::work_scene::{SHORT_LEASE, claims};
+
+cases![
+    a_stale_worker_cannot_mark needs Items,
+    a_stale_claim_of_the_same_worker_is_refused needs Items,
+    a_lease_that_ran_out_is_worth_nothing needs Items,
+    the_claim_of_another_worker_is_refused needs Items,
+    an_item_is_marked_once needs Items,
+    of_many_only_the_lost_ones_are_refused needs Items,
+    an_extended_lease_holds needs Items,
+    the_reaper_takes_stale_items_and_counts_them needs Items,
+    an_extended_item_is_not_stale needs Items,
+];
+
+/// Everything that a worker can do to an item is refused.
+async fn is_refused(work: &dyn WorkStore, worker: &str, claim: Claim) -> Result<()> {
+    assert_eq!(work.mark_success(worker, &[claim]).await?, [claim]);
+    assert_eq!(work.extend(worker, &[claim], LONG_LEASE).await?, [claim]);
+    assert_eq!(work.release(worker, &[claim]).await?, [claim]);
+    let retried = work.mark_retry(worker, claim, Duration::ZERO, "stale").await;
+    let failed = work.mark_failed(worker, claim, "stale").await;
+    for error in [retried.err(), failed.err()] {
+        let error = error.expect("it was not held");
+        assert_eq!(error.kind(), ErrorKind::LeaseLost, "{error}");
+        assert!(!error.is_temporary() && error.next().is_some(), "{error}");
+    }
+    Ok(())
+}
+
+async fn a_stale_worker_cannot_mark(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("t")]).await?;
+    let stale = work.claim_batch("slow", 1, SHORT_LEASE).await?.remove(0);
+    let fresh = scene.claim_when_due("quick", LONG_LEASE).await?.remove(0);
+    assert_eq!((stale.id, stale.attempt, fresh.attempt), (fresh.id, 1, 2));
+    assert_ne!(stale.claim, fresh.claim);
+    is_refused(&*work, "slow", stale.claim).await?;
+    assert_eq!(work.item_counts().await?.running, 1, "nothing was changed");
+    assert_eq!(work.mark_success("quick", &[fresh.claim]).await?, []);
+    Ok(())
+}
+
+async fn a_stale_claim_of_the_same_worker_is_refused(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("t")]).await?;
+    let stale = work.claim_batch("w", 1, SHORT_LEASE).await?.remove(0);
+    let fresh = scene.claim_when_due("w", LONG_LEASE).await?.remove(0);
+    assert_eq!(stale.id, fresh.id);
+    is_refused(&*work, "w", stale.claim).await?;
+    assert_eq!(work.mark_success("w", &[fresh.claim]).await?, []);
+    Ok(())
+}
+
+async fn a_lease_that_ran_out_is_worth_nothing(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("t")]).await?;
+    let item = work.claim_batch("w", 1, SHORT_LEASE).await?.remove(0);
+    let began = scene.now().await?;
+    eventually("the lease has run out", async || {
+        Ok(scene.now().await?.duration_since(began).unwrap_or_default() > 2 * SHORT_LEASE)
+    })
+    .await?;
+    is_refused(&*work, "w", item.claim).await?;
+    assert_eq!(scene.claim_one("another").await?.id, item.id);
+    Ok(())
+}
+
+async fn the_claim_of_another_worker_is_refused(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("t")]).await?;
+    let item = scene.claim_one("owner").await?;
+    is_refused(&*work, "thief", item.claim).await?;
+    let guessed = Claim {
+        number: item.claim.number + 1,
+        ..item.claim
+    };
+    is_refused(&*work, "owner", guessed).await?;
+    assert_eq!(work.mark_success("owner", &[item.claim]).await?, []);
+    Ok(())
+}
+
+async fn an_item_is_marked_once(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items((0..4).map(|n| numbered("k", n))).await?;
+    let items = work.claim_batch("w", 4, LONG_LEASE).await?;
+    assert_eq!(work.mark_success("w", &[items[0].claim]).await?, []);
+    work.mark_failed("w", items[1].claim, "no").await?;
+    work.mark_retry("w", items[2].claim, LONG_LEASE, "no").await?;
+    assert_eq!(work.release("w", &[items[3].claim]).await?, []);
+    let counts = work.item_counts().await?;
+    for item in &items {
+        is_refused(&*work, "w", item.claim).await?;
+    }
+    assert_eq!(work.item_counts().await?, counts);
+    Ok(())
+}
+
+async fn of_many_only_the_lost_ones_are_refused(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items((0..6).map(|n| numbered("k", n))).await?;
+    let mut items = work.claim_batch("w", 3, LONG_LEASE).await?;
+    items.extend(work.claim_batch("w", 3, LONG_LEASE).await?);
+    let lost = items[4].claim;
+    work.mark_failed("w", lost, "no").await?;
+    assert_eq!(work.extend("w", &claims(&items), LONG_LEASE).await?, [lost]);
+    assert_eq!(work.mark_success("w", &claims(&items)).await?, [lost]);
+    let counts = work.item_counts().await?;
+    assert_eq!((counts.failed, counts.total()), (1, 1));
+    assert_eq!(work.mark_success("w", &[]).await?, []);
+    Ok(())
+}
+
+async fn an_extended_lease_holds(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("kept"), plain("left")]).await?;
+    let lease = 4 * SHORT_LEASE;
+    let items = work.claim_batch("w", 2, lease).await?;
+    let kept = items
+        .iter()
+        .find(|item| item.topic == "kept")
+        .expect("it is there")
+        .claim;
+    assert_eq!(work.extend("w", &[kept], LONG_LEASE).await?, []);
+    let others = scene.claim_when_due("another", LONG_LEASE).await?;
+    assert_eq!(others.len(), 1, "only what was not extended is handed out again");
+    assert_eq!(others[0].topic, "left");
+    assert_eq!(work.mark_success("w", &[kept]).await?, []);
+    Ok(())
+}
+
+async fn the_reaper_takes_stale_items_and_counts_them(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items((0..3).map(|n| numbered("k", n))).await?;
+    scene.emit_items([plain("last").max_attempts(1)]).await?;
+    let items = work.claim_batch("gone", 4, LONG_LEASE).await?;
+    assert_eq!(work.reap(LONG_LEASE).await?, 0, "none is that old");
+    assert_eq!(work.claim_batch("w", 10, LONG_LEASE).await?, []);
+    assert_eq!(work.reap(Duration::ZERO).await?, 4);
+    assert_eq!(work.reap(Duration::ZERO).await?, 0);
+    let counts = work.item_counts().await?;
+    assert_eq!(
+        (counts.retry, counts.failed),
+        (3, 1),
+        "without an attempt left it has failed"
+    );
+    for item in &items {
+        is_refused(&*work, "gone", item.claim).await?;
+    }
+    let again = work.claim_batch("w", 10, LONG_LEASE).await?;
+    assert_eq!(again.len(), 3);
+    assert!(again.iter().all(|item| item.attempt == 2));
+    Ok(())
+}
+
+async fn an_extended_item_is_not_stale(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    scene.emit_items([plain("t")]).await?;
+    let item = scene.claim_one("w").await?;
+    let stale_after = Duration::from_secs(2);
+    let began = scene.now().await?;
+    eventually("the claim is old", async || {
+        Ok(scene.now().await?.duration_since(began).unwrap_or_default() > stale_after)
+    })
+    .await?;
+    assert_eq!(work.extend("w", &[item.claim], LONG_LEASE).await?, []);
+    assert_eq!(work.reap(stale_after).await?, 0);
+    assert_eq!(work.mark_success("w", &[item.claim]).await?, []);
+    Ok(())
+}

@@ -1,0 +1,220 @@
+//! The loop of a worker, on a real store.
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use sendoff::store::{ItemCounts, MigrateStore, WorkStore};
+use sendoff::{ErrorKind, Message};
+use sendoff_relay::RetryPolicy;
+use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+use sendoff_worker::{Failure, WorkReport, Worker, WorkerSettings};
+use tokio::task::JoinHandle;
+use tokio_util::sync::CancellationToken;
+
+struct Shop {
+    store: Arc<SqliteStore>,
+    stop: CancellationToken,
+    _folder: tempfile::TempDir,
+}
+
+impl Shop {
+    async fn open(items: impl IntoIterator<Item = Message>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(SqliteConfig::new(folder.path().join("shop.db"))).unwrap();
+        store.migrate().await.unwrap();
+        let mut tx = store.begin_items().await.unwrap();
+        tx.emit(&items.into_iter().collect::<Vec<_>>()).await.unwrap();
+        tx.commit().await.unwrap();
+        Self {
+            store: Arc::new(store),
+            stop: CancellationToken::new(),
+            _folder: folder,
+        }
+    }
+
+    fn worker(&self, settings: WorkerSettings) -> Worker {
+        Worker::new(self.store.clone()).named("test").settings(settings)
+    }
+
+    async fn until(&self, what: &str, check: impl Fn(ItemCounts) -> bool) {
+        let waited = tokio::time::timeout(Duration::from_secs(20), async {
+            while !check(self.store.item_counts().await.unwrap()) {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(waited.await.is_ok(), "waited in vain: {what}");
+    }
+
+    async fn stopped(self, running: JoinHandle<sendoff::Result<WorkReport>>) -> WorkReport {
+        self.stop.cancel();
+        running.await.unwrap().unwrap()
+    }
+}
+
+fn quick() -> WorkerSettings {
+    WorkerSettings {
+        idle_time: Duration::from_millis(5),
+        retry: RetryPolicy {
+            base: Duration::from_millis(1),
+            ..RetryPolicy::default()
+        },
+        ..WorkerSettings::default()
+    }
+}
+
+fn item(n: usize) -> Message {
+    Message::json("t", &n).unwrap()
+}
+
+#[tokio::test]
+async fn items_are_worked_on_and_gone() {
+    let shop = Shop::open((0..500).map(item)).await;
+    let seen = Arc::new(AtomicUsize::new(0));
+    let (worker, stop, counter) = (shop.worker(quick()), shop.stop.clone(), seen.clone());
+    let running = tokio::spawn(async move {
+        let handler = move |_| {
+            counter.fetch_add(1, Ordering::Relaxed);
+            async { Ok(()) }
+        };
+        worker.run(handler, stop).await
+    });
+    shop.until("all are done", |counts| counts.total() == 0).await;
+    let report = shop.stopped(running).await;
+    assert_eq!(
+        (report.completed, report.lost, seen.load(Ordering::Relaxed)),
+        (500, 0, 500)
+    );
+}
+
+#[tokio::test]
+async fn transient_failures_and_panics_are_tried_again_and_permanent_ones_are_not() {
+    let topics = ["transient", "panic", "permanent"];
+    let shop = Shop::open(topics.map(|topic| Message::json(topic, &()).unwrap().max_attempts(3))).await;
+    let (worker, stop) = (shop.worker(quick()), shop.stop.clone());
+    let running = tokio::spawn(async move {
+        let handler = |item: Arc<sendoff::store::Item>| async move {
+            match item.topic.as_str() {
+                "transient" => Err(std::io::Error::other("no route"))?,
+                "panic" if item.attempt < 3 => panic!("on purpose"),
+                "permanent" => return Err(Failure::permanent("no such customer")),
+                _ => {}
+            }
+            Ok(())
+        };
+        worker.run(handler, stop).await
+    });
+    shop.until("all have ended", |counts| counts.failed == 2 && counts.total() == 2)
+        .await;
+    let report = shop.stopped(running).await;
+    assert_eq!((report.completed, report.retried, report.failed), (1, 4, 2));
+}
+
+#[tokio::test]
+async fn work_that_takes_longer_than_the_lease_keeps_it() {
+    let shop = Shop::open([item(1).max_attempts(1)]).await;
+    let settings = WorkerSettings {
+        lease: Duration::from_millis(600),
+        ..quick()
+    };
+    let (worker, stop) = (shop.worker(settings), shop.stop.clone());
+    let running = tokio::spawn(async move {
+        let handler = |_| async {
+            tokio::time::sleep(Duration::from_millis(1800)).await;
+            Ok(())
+        };
+        worker.run(handler, stop).await
+    });
+    shop.until("it is done", |counts| counts.total() == 0).await;
+    let report = shop.stopped(running).await;
+    assert_eq!((report.completed, report.lost), (1, 0));
+}
+
+#[tokio::test]
+async fn a_clean_stop_finishes_what_is_running_and_gives_the_rest_back_at_once() {
+    let shop = Shop::open((0..10).map(item)).await;
+    let settings = WorkerSettings {
+        batch: 10,
+        concurrency: 2,
+        ..quick()
+    };
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let begun = Arc::new(AtomicUsize::new(0));
+    let (worker, stop) = (shop.worker(settings), shop.stop.clone());
+    let (closed, counter) = (gate.clone(), begun.clone());
+    let running = tokio::spawn(async move {
+        let handler = move |_| {
+            let (gate, begun) = (closed.clone(), counter.clone());
+            async move {
+                begun.fetch_add(1, Ordering::SeqCst);
+                let _pass = gate.acquire().await;
+                Ok(())
+            }
+        };
+        worker.run(handler, stop).await
+    });
+    let both = async {
+        while begun.load(Ordering::SeqCst) < 2 {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), both).await.unwrap();
+    shop.stop.cancel();
+    shop.until("the rest is given back while two are running", |counts| {
+        (counts.pending, counts.running) == (8, 2)
+    })
+    .await;
+    gate.add_permits(10);
+    let store = shop.store.clone();
+    let report = shop.stopped(running).await;
+    assert_eq!((report.completed, report.released), (2, 8));
+    assert_eq!(store.item_counts().await.unwrap().total(), 8);
+    assert_eq!(
+        store
+            .claim_batch("next", 10, Duration::from_secs(60))
+            .await
+            .unwrap()
+            .len(),
+        8
+    );
+}
+
+#[tokio::test]
+async fn work_whose_lease_was_lost_is_dropped() {
+    let shop = Shop::open([item(1)]).await;
+    let settings = WorkerSettings {
+        lease: Duration::from_millis(900),
+        idle_time: Duration::from_secs(600),
+        ..quick()
+    };
+    let (worker, stop) = (shop.worker(settings), shop.stop.clone());
+    let running = tokio::spawn(async move { worker.run(|_| std::future::pending(), stop).await });
+    shop.until("it is running", |counts| counts.running == 1).await;
+    assert_eq!(shop.store.reap(Duration::ZERO).await.unwrap(), 1);
+    shop.stop.cancel();
+    // Its handler never ends: only the heartbeat that finds out ends it.
+    let report = tokio::time::timeout(Duration::from_secs(20), running).await.unwrap();
+    assert_eq!(report.unwrap().unwrap().lost, 1);
+}
+
+#[tokio::test]
+async fn marks_by_hand_are_refused_to_a_worker_that_lost_its_lease() {
+    let shop = Shop::open([item(1), item(2)]).await;
+    let worker = shop.worker(quick());
+    let items = worker.claim_batch(10).await.unwrap();
+    worker.extend(&items).await.unwrap();
+    worker.mark_success(&items[0]).await.unwrap();
+    shop.store.reap(Duration::ZERO).await.unwrap();
+    let refused = [
+        worker.mark_success(&items[1]).await.err(),
+        worker.mark_retry(&items[1], Duration::ZERO, "x").await.err(),
+        worker.mark_failed(&items[1], "x").await.err(),
+        worker.extend(&items[1..]).await.err(),
+    ];
+    assert!(
+        refused
+            .iter()
+            .all(|error| error.as_ref().is_some_and(|error| error.kind() == ErrorKind::LeaseLost))
+    );
+}

@@ -1,0 +1,1 @@
+SELECT state, items FROM outbox_item_count

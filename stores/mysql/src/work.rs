@@ -1,0 +1,230 @@
+//! Room: work. Items of pull workers, leased row by row.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use mysql_async::params;
+use sendoff::store::{
+    Claim, EmitTransaction, Item, ItemCounts, ItemState, WorkStore, check_worker, error_text, lease_lost,
+};
+use sendoff::{Result, Uuid};
+use serde_json::json;
+
+use crate::MysqlStore;
+use crate::conflict::transact;
+use crate::decode::{count, hex, limit, micros, number, text};
+use crate::item::due;
+use crate::operate::Act;
+use crate::pool::Lent;
+use crate::store::Inner;
+use crate::texts::Text;
+
+#[async_trait]
+impl WorkStore for MysqlStore {
+    async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0, &self.0.items).await
+    }
+
+    async fn claim_batch(&self, worker: &str, limit: usize, lease: Duration) -> Result<Vec<Item>> {
+        check_worker(worker)?;
+        let what = "items could not be claimed";
+        loop {
+            let (found, items) = transact!(self.0.work_pool, what, lent => {
+                self.0.claim_some(&mut lent, what, worker, limit, lease).await
+            })?;
+            // Where all that was found had to be given up there may be more behind it.
+            if found == 0 || !items.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    async fn extend(&self, worker: &str, claims: &[Claim], lease: Duration) -> Result<Vec<Claim>> {
+        let what = "leases on items could not be renewed";
+        let sql = &self.0.texts.extend_items;
+        self.0.on_held(what, sql, worker, claims, micros(lease)).await
+    }
+
+    async fn release(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
+        let what = "items could not be given back";
+        self.0
+            .on_held(what, &self.0.texts.release_items, worker, claims, 0)
+            .await
+    }
+
+    async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
+        let texts = &self.0.texts;
+        let sql = match self.0.config.retention {
+            Some(_) => &texts.keep_items,
+            None => &texts.complete_items,
+        };
+        let what = "items could not be marked as done";
+        self.0.on_held(what, sql, worker, claims, 0).await
+    }
+
+    async fn mark_retry(&self, worker: &str, claim: Claim, delay: Duration, error: &str) -> Result<ItemState> {
+        let what = "the item could not be marked for a retry";
+        let (sql, error) = (&self.0.texts.retry_item, error_text(error));
+        transact!(self.0.work_pool, what, lent => {
+            retry(&mut lent, what, sql, worker, claim, micros(delay), &error).await
+        })
+    }
+
+    async fn mark_failed(&self, worker: &str, claim: Claim, error: &str) -> Result<()> {
+        let what = "the item could not be marked as failed";
+        let (sql, error) = (self.0.texts.fail_item.first(), error_text(error));
+        let changed = transact!(self.0.work_pool, what, lent => {
+            let values = params! {
+                "seq" => claim.seq, "claim" => claim.number, "worker" => worker, "error" => &error,
+            };
+            lent.change(what, sql, values).await
+        })?;
+        match changed {
+            0 => Err(lease_lost(what, worker)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn reap(&self, stale_after: Duration) -> Result<u64> {
+        let what = "stale items could not be reaped";
+        let (sql, age) = (&self.0.texts.reap_items, micros(stale_after));
+        transact!(self.0.operate_pool, what, lent => {
+            change_found(&mut lent, what, sql, params! { "age" => age }).await
+        })
+    }
+
+    async fn item_counts(&self) -> Result<ItemCounts> {
+        let what = "items could not be counted";
+        let sql = self.0.texts.count_items.first();
+        let mut counts = ItemCounts::default();
+        for row in self.0.operate_pool.rows(what, sql, ()).await? {
+            counts.set(&text(what, &row, 0)?, count(number(what, &row, 1)?));
+        }
+        Ok(counts)
+    }
+
+    async fn retry_failed(&self, ids: &[Uuid], most: usize, who: &str) -> Result<u64> {
+        let ids = json!(ids.iter().map(Uuid::to_string).collect::<Vec<_>>());
+        let act = Act {
+            what: "failed items could not be retried",
+            action: "retry_items",
+            filter: json!({ "ids": ids }).to_string(),
+            who,
+        };
+        let all = ids.as_array().is_none_or(Vec::is_empty);
+        let sql = &self.0.texts.retry_failed;
+        transact!(self.0.operate_pool, act.what, lent => {
+            let values = params! { "all" => all, "ids" => ids.to_string(), "limit" => limit(most) };
+            match change_found(&mut lent, act.what, sql, values).await {
+                Ok(back) => self.0.write_audit(&mut lent, &act, back).await,
+                Err(error) => Err(error),
+            }
+        })
+    }
+}
+
+impl Inner {
+    /// How many rows were found, and those of them that are handed out.
+    async fn claim_some(
+        &self,
+        lent: &mut Lent,
+        what: &str,
+        worker: &str,
+        most: usize,
+        lease: Duration,
+    ) -> Result<(usize, Vec<Item>)> {
+        let sql = &self.texts.claim_items;
+        let rows = lent.rows(what, sql.at(0), params! { "limit" => limit(most) }).await?;
+        let mut items = Vec::with_capacity(rows.len());
+        for row in &rows {
+            let due = due(what, row)?;
+            match due.item {
+                Ok(item) => items.push(item),
+                Err(why) => {
+                    let values = params! { "seq" => due.seq, "error" => error_text(&why) };
+                    lent.change(what, sql.at(2), values).await?;
+                }
+            }
+        }
+        if !items.is_empty() {
+            let seqs = json!(items.iter().map(|item| [item.claim.seq]).collect::<Vec<_>>());
+            let values = params! { "rows" => seqs.to_string(), "worker" => worker, "lease" => micros(lease) };
+            lent.change(what, sql.at(1), values).await?;
+        }
+        Ok((rows.len(), items))
+    }
+
+    /// Changes the items that are held, and returns those that were not.
+    async fn on_held(&self, what: &str, sql: &Text, worker: &str, claims: &[Claim], lease: i64) -> Result<Vec<Claim>> {
+        if claims.is_empty() {
+            return Ok(Vec::new());
+        }
+        transact!(self.work_pool, what, lent => change_held(&mut lent, what, sql, worker, claims, lease).await)
+    }
+}
+
+async fn change_held(
+    lent: &mut Lent,
+    what: &str,
+    sql: &Text,
+    worker: &str,
+    claims: &[Claim],
+    lease: i64,
+) -> Result<Vec<Claim>> {
+    let asked: Vec<i64> = claims.iter().map(|claim| claim.seq).collect();
+    let look = sql
+        .at(0)
+        .replace("{items}", &list(&asked))
+        .replace("{worker}", &hex(worker));
+    let mut held = BTreeSet::new();
+    for row in lent.text(what, &look).await? {
+        held.insert((number(what, &row, 0)?, number(what, &row, 1)?));
+    }
+    let is_held = |claim: &&Claim| held.contains(&(claim.seq, claim.number));
+    let seqs: Vec<i64> = claims.iter().filter(is_held).map(|claim| claim.seq).collect();
+    if !seqs.is_empty() {
+        let change = sql
+            .at(1)
+            .replace("{items}", &list(&seqs))
+            .replace("{lease}", &lease.to_string());
+        lent.script(what, &change).await?;
+    }
+    Ok(claims.iter().filter(|claim| !is_held(claim)).copied().collect())
+}
+
+async fn retry(
+    lent: &mut Lent,
+    what: &str,
+    sql: &Text,
+    worker: &str,
+    claim: Claim,
+    delay: i64,
+    error: &str,
+) -> Result<ItemState> {
+    let values = params! { "seq" => claim.seq, "claim" => claim.number, "worker" => worker };
+    let rows = lent.rows(what, sql.at(0), values).await?;
+    let row = rows.first().ok_or_else(|| lease_lost(what, worker))?;
+    let failed = number(what, row, 0)? == 1;
+    let values = params! { "failed" => failed, "delay" => delay, "error" => error, "seq" => claim.seq };
+    lent.change(what, sql.at(1), values).await?;
+    Ok(if failed { ItemState::Failed } else { ItemState::Retry })
+}
+
+/// Changes the rows that the first statement locks, by the second, and tells how many.
+async fn change_found(lent: &mut Lent, what: &str, sql: &Text, values: mysql_async::Params) -> Result<u64> {
+    let rows = lent.rows(what, sql.at(0), values).await?;
+    let seqs: Vec<[i64; 1]> = rows
+        .iter()
+        .map(|row| Ok([number(what, row, 0)?]))
+        .collect::<Result<_>>()?;
+    if !seqs.is_empty() {
+        let values = params! { "rows" => json!(seqs).to_string() };
+        lent.change(what, sql.at(1), values).await?;
+    }
+    Ok(seqs.len() as u64)
+}
+
+fn list(seqs: &[i64]) -> String {
+    seqs.iter().map(i64::to_string).collect::<Vec<_>>().join(", ")
+}

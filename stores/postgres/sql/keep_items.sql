@@ -1,0 +1,5 @@
+-- As complete_items.sql, where completed items are kept.
+UPDATE outbox_item SET
+    state = 'completed', completed_at = now(), lease_owner = NULL, leased_at = NULL, lease_until = NULL
+WHERE seq = ANY ($2) AND claim = $3 AND lease_owner = $1 AND state = 'running' AND lease_until > clock_timestamp()
+RETURNING seq

@@ -1,0 +1,209 @@
+//! Room: work. Items of pull workers, leased row by row.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::store::{
+    Claim, EmitTransaction, Item, ItemCounts, ItemState, WorkStore, check_worker, error_text, lease_lost,
+};
+use sendoff::{Result, Uuid};
+use tokio_postgres::types::Type;
+
+use crate::PostgresStore;
+use crate::decode::{column, count, micros, number};
+use crate::item::claimed;
+use crate::operate::Act;
+use crate::pipeline::{Param, Statement};
+use crate::pool::Pool;
+use crate::store::Inner;
+
+/// Rows are found by the index of what is due and by their number, however large or small the planner takes the table to
+/// be. Commits are as durable as the server is configured: a hand-out that a crash forgets could be given out twice.
+pub(crate) const SETTINGS: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
+    SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
+
+#[async_trait]
+impl WorkStore for PostgresStore {
+    async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0, &self.0.items).await
+    }
+
+    async fn claim_batch(&self, worker: &str, limit: usize, lease: Duration) -> Result<Vec<Item>> {
+        check_worker(worker)?;
+        loop {
+            let (found, items) = self.0.claim_some(worker, limit, lease).await?;
+            // Where all that was found had to be given up there may be more behind it.
+            if found == 0 || !items.is_empty() {
+                return Ok(items);
+            }
+        }
+    }
+
+    async fn extend(&self, worker: &str, claims: &[Claim], lease: Duration) -> Result<Vec<Claim>> {
+        let (what, lease) = ("leases on items could not be renewed", micros(lease));
+        let sql = &self.0.texts.extend_items;
+        let more: [Param<'_>; 1] = [(&lease, Type::INT8)];
+        on_held(&self.0.work_pool, what, sql, worker, claims, &more).await
+    }
+
+    async fn release(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
+        let what = "items could not be given back";
+        on_held(
+            &self.0.work_pool,
+            what,
+            &self.0.texts.release_items,
+            worker,
+            claims,
+            &[],
+        )
+        .await
+    }
+
+    async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
+        let what = "items could not be marked as done";
+        let texts = &self.0.texts;
+        let sql = match self.0.config.retention {
+            Some(_) => &texts.keep_items,
+            None => &texts.complete_items,
+        };
+        on_held(&self.0.settle_pool, what, sql, worker, claims, &[]).await
+    }
+
+    async fn mark_retry(&self, worker: &str, claim: Claim, delay: Duration, error: &str) -> Result<ItemState> {
+        let what = "the item could not be marked for a retry";
+        let (delay, error) = (micros(delay), error_text(error));
+        let params: [Param<'_>; 5] = [
+            (&worker, Type::TEXT),
+            (&claim.seq, Type::INT8),
+            (&claim.number, Type::INT8),
+            (&delay, Type::INT8),
+            (&error, Type::TEXT),
+        ];
+        let rows = self.0.work_pool.run(what, &self.0.texts.retry_item, &params).await?;
+        let row = rows.first().ok_or_else(|| lease_lost(what, worker))?;
+        Ok(match column(what, row, 0)? {
+            true => ItemState::Failed,
+            false => ItemState::Retry,
+        })
+    }
+
+    async fn mark_failed(&self, worker: &str, claim: Claim, error: &str) -> Result<()> {
+        let what = "the item could not be marked as failed";
+        let error = error_text(error);
+        let params: [Param<'_>; 4] = [
+            (&worker, Type::TEXT),
+            (&claim.seq, Type::INT8),
+            (&claim.number, Type::INT8),
+            (&error, Type::TEXT),
+        ];
+        let rows = self.0.work_pool.run(what, &self.0.texts.fail_item, &params).await?;
+        rows.first().map(drop).ok_or_else(|| lease_lost(what, worker))
+    }
+
+    async fn reap(&self, stale_after: Duration) -> Result<u64> {
+        let stale_after = micros(stale_after);
+        let params: [Param<'_>; 1] = [(&stale_after, Type::INT8)];
+        let what = "stale items could not be reaped";
+        let reaped = self.0.operate_pool.run(what, &self.0.texts.reap_items, &params).await?;
+        Ok(reaped.len() as u64)
+    }
+
+    async fn item_counts(&self) -> Result<ItemCounts> {
+        let what = "items could not be counted";
+        let rows = self.0.operate_pool.run(what, &self.0.texts.count_items, &[]).await?;
+        let mut counts = ItemCounts::default();
+        for row in &rows {
+            counts.set(column(what, row, 0)?, count(column(what, row, 1)?));
+        }
+        Ok(counts)
+    }
+
+    async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
+        let act = Act {
+            what: "failed items could not be retried",
+            action: "retry_items",
+            filter: serde_json::json!({ "ids": ids }).to_string(),
+            who,
+        };
+        let limit = number(limit);
+        let params: Vec<Param<'_>> = vec![(&ids, Type::UUID_ARRAY), (&limit, Type::INT8)];
+        let (lent, back) = self.0.begin_act(&act, &self.0.texts.retry_failed, params).await?;
+        self.0.end_act(lent, &act, back.len() as u64).await
+    }
+}
+
+impl Inner {
+    /// How many rows were found, and those of them that are handed out.
+    async fn claim_some(&self, worker: &str, limit: usize, lease: Duration) -> Result<(usize, Vec<Item>)> {
+        let what = "items could not be claimed";
+        let (limit, lease) = (number(limit), micros(lease));
+        let params: [Param<'_>; 3] = [(&worker, Type::TEXT), (&limit, Type::INT8), (&lease, Type::INT8)];
+        let rows = self.work_pool.run(what, &self.texts.claim_items, &params).await?;
+        let mut taken = Vec::with_capacity(rows.len());
+        for row in &rows {
+            taken.extend(claimed(what, row)?);
+        }
+        // An update returns its rows as it comes across them.
+        taken.sort_unstable_by_key(|row| (row.due, row.claim.seq));
+        let mut items = Vec::with_capacity(taken.len());
+        for row in taken {
+            match row.item {
+                Ok(item) => items.push(item),
+                Err(why) => self.give_up_unreadable(worker, row.claim, &why).await?,
+            }
+        }
+        Ok((rows.len(), items))
+    }
+
+    async fn give_up_unreadable(&self, worker: &str, claim: Claim, why: &str) -> Result<()> {
+        let error = format!("it is unreadable: {why}");
+        let params: [Param<'_>; 4] = [
+            (&worker, Type::TEXT),
+            (&claim.seq, Type::INT8),
+            (&claim.number, Type::INT8),
+            (&error, Type::TEXT),
+        ];
+        let what = "an unreadable item could not be given up";
+        self.work_pool.run(what, &self.texts.fail_item, &params).await?;
+        Ok(())
+    }
+}
+
+/// Runs a statement on the items of each number, all in one round trip, and returns those that were not held.
+async fn on_held(
+    pool: &Pool,
+    what: &str,
+    sql: &str,
+    worker: &str,
+    claims: &[Claim],
+    more: &[Param<'_>],
+) -> Result<Vec<Claim>> {
+    if claims.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut numbers: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
+    for claim in claims {
+        numbers.entry(claim.number).or_default().push(claim.seq);
+    }
+    let statements: Vec<Statement<'_>> = numbers
+        .iter()
+        .map(|(number, seqs)| {
+            let mut params: Vec<Param<'_>> =
+                vec![(&worker, Type::TEXT), (seqs, Type::INT8_ARRAY), (number, Type::INT8)];
+            params.extend_from_slice(more);
+            Statement { sql, params }
+        })
+        .collect();
+    let lent = pool.lend().await?;
+    let found = lent.run_all(what, &statements).await?;
+    lent.give_back();
+    let mut held = BTreeSet::new();
+    for (rows, number) in found.iter().zip(numbers.keys()) {
+        for row in rows {
+            held.insert((column::<i64>(what, row, 0)?, *number));
+        }
+    }
+    let is_lost = |claim: &&Claim| !held.contains(&(claim.seq, claim.number));
+    Ok(claims.iter().filter(is_lost).copied().collect())
+}
