@@ -41,7 +41,7 @@ pub(crate) enum SinkKind {
     /// Lines of JSON in a file.
     File(FileConfig),
     /// Webhooks.
-    Http(HttpConfig),
+    Http(Box<HttpConfig>),
     /// Redis streams, lists and channels.
     Redis(Box<RedisConfig>),
     /// Messages of RabbitMQ.
@@ -115,7 +115,7 @@ impl SinkConfig {
         Ok(match &self.kind {
             SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
             SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
-            SinkKind::Http(config) => Arc::new(HttpSink::new(config.clone())?),
+            SinkKind::Http(config) => Arc::new(HttpSink::new((**config).clone())?),
             SinkKind::Redis(config) => Arc::new(RedisSink::new(config.as_ref().clone())?),
             SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
             SinkKind::Nats(config) => Arc::new(NatsSink::new(config.as_ref().clone())?),
@@ -162,7 +162,7 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
             kind: match typed.kind {
                 Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
                 Kind::File => SinkKind::File(deserialize(own)?),
-                Kind::Http => SinkKind::Http(deserialize(own)?),
+                Kind::Http => SinkKind::Http(Box::new(deserialize(own)?)),
                 Kind::Redis => SinkKind::Redis(deserialize(own)?),
                 Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
                 Kind::Nats => SinkKind::Nats(deserialize(own)?),
