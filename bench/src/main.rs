@@ -8,6 +8,7 @@ mod cpu;
 mod figure;
 mod sinks;
 mod subject;
+mod work;
 
 use clap::{Parser, ValueEnum};
 use figure::Figures;
@@ -37,6 +38,8 @@ enum Group {
     Core,
     Backlog,
     Sinks,
+    /// Row leases: the strategy that PostgreSQL, MySQL and SQLite share
+    Mysql,
     /// Internal: drains as a process of its own, so that its memory can be read
     Drain,
 }
@@ -49,6 +52,7 @@ async fn main() -> anyhow::Result<()> {
         Group::Core => core::measure(&mut figures).await?,
         Group::Backlog => backlog::measure(&mut figures).await?,
         Group::Sinks => sinks::measure(&mut figures).await?,
+        Group::Mysql => work::measure(&mut figures).await?,
         Group::Drain => return backlog::drain().await,
     }
     figures.finish();

@@ -11,7 +11,7 @@ use tokio_postgres::Client;
 use crate::figure::{Figures, Goal};
 use crate::subject::{Relays, Schema, connect};
 
-const BACKLOG: u64 = 100_000;
+pub(crate) const BACKLOG: u64 = 100_000;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let names = ["postgres_drain_vs_raw_delete", "postgres_drain_vs_row_lease"];
@@ -88,7 +88,7 @@ async fn raw_delete() -> Result<f64> {
     Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())
 }
 
-async fn row_lease() -> Result<f64> {
+pub(crate) async fn row_lease() -> Result<f64> {
     let _keep = table(include_str!("../../sql/row_lease_table.sql"), "bench_lease").await?;
     let begun = Instant::now();
     let worker = async |owner: &'static str| {

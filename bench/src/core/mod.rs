@@ -1,6 +1,6 @@
 //! Group `core`.
 
-mod drain;
+pub(crate) mod drain;
 mod emit;
 mod held;
 mod latency;

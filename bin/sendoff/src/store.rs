@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sendoff::Result;
 use sendoff::emit::Names;
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore};
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, WorkStore};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_store_postgres::PostgresStore;
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
@@ -18,6 +18,7 @@ pub(crate) struct Store {
     pub(crate) relay: Arc<dyn RelayStore>,
     pub(crate) operate: Arc<dyn OperateStore>,
     pub(crate) migrate: Arc<dyn MigrateStore>,
+    pub(crate) work: Arc<dyn WorkStore>,
     pub(crate) emit: Arc<dyn EmitStore>,
     /// SQL that creates roles, where the database has such.
     pub(crate) roles: Option<String>,
@@ -61,13 +62,14 @@ impl Store {
 
     fn of<S>(store: S, roles: Option<String>) -> Self
     where
-        S: RelayStore + OperateStore + MigrateStore + EmitStore + 'static,
+        S: RelayStore + OperateStore + MigrateStore + EmitStore + WorkStore + 'static,
     {
         let store = Arc::new(store);
         Self {
             relay: store.clone(),
             operate: store.clone(),
             migrate: store.clone(),
+            work: store.clone(),
             emit: store,
             roles,
         }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sendoff::store::ItemCounts;
 use sendoff_operate::SummaryView;
 
 use crate::exit::{Done, Exit};
@@ -14,12 +15,54 @@ pub(crate) struct Args {}
 
 pub(crate) async fn run(_args: Args, session: &Session) -> Done {
     let summary = session.operator().await?.summary().await?;
+    // Roles that may not look at items see the messages all the same.
+    let items = session.ready_store().await?.work.item_counts().await;
+    let items = items.ok().filter(|items| items.total() > 0);
     if session.output.json {
-        session.output.json(&summary)?;
+        session.output.json(&Stats { summary, items })?;
         return Ok(Exit::Ok);
     }
-    session.output.table(&["what", "count", ""], rows(&summary))?;
+    let mut rows = rows(&summary);
+    rows.extend(items.iter().flat_map(item_rows));
+    session.output.table(&["what", "count", ""], rows)?;
     Ok(Exit::Ok)
+}
+
+/// What is printed as JSON.
+#[derive(serde::Serialize)]
+struct Stats {
+    #[serde(flatten)]
+    summary: SummaryView,
+    /// Only where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    items: Option<ItemCounts>,
+}
+
+fn item_rows(items: &ItemCounts) -> Vec<Vec<Field>> {
+    let row = |what: &str, count: u64, tone: Tone, note: &str| {
+        vec![
+            what.into(),
+            Field::toned(count.to_string(), if count > 0 { tone } else { Tone::Plain }),
+            note.to_owned().into(),
+        ]
+    };
+    vec![
+        row(
+            "items pending",
+            items.pending,
+            Tone::Plain,
+            "for the application's own workers",
+        ),
+        row(
+            "items running",
+            items.running,
+            Tone::Plain,
+            "those of vanished workers included",
+        ),
+        row("items retry", items.retry, Tone::Warning, "tried before"),
+        row("items completed", items.completed, Tone::Good, "kept by the retention"),
+        row("items failed", items.failed, Tone::Bad, "given up"),
+    ]
 }
 
 fn rows(summary: &SummaryView) -> Vec<Vec<Field>> {

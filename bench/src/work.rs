@@ -1,0 +1,57 @@
+//! Group `mysql`: row leases, which all stores share, against the loop that a team writes by hand.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use sendoff::store::{Claim, WorkStore};
+
+use crate::core::drain::{BACKLOG, row_lease};
+use crate::figure::{Figures, Goal};
+use crate::subject::Schema;
+
+pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
+    let name = "postgres_row_lease_vs_hand_written";
+    if !figures.wants(&[name]) {
+        return Ok(());
+    }
+    let mut ratios = Vec::new();
+    for round in 1..=figures.rounds {
+        let ours = items().await?;
+        let by_hand = row_lease().await?;
+        figures.progress(&format!(
+            "items, round {round}: ours {ours:.0}/s, by hand {by_hand:.0}/s"
+        ));
+        ratios.push(ours / by_hand);
+    }
+    figures.report(name, "ratio", Goal::AtLeast(0.9), &ratios);
+    Ok(())
+}
+
+/// Items a second with two workers that claim 500 at once, and do nothing but mark them.
+async fn items() -> Result<f64> {
+    let schema = Schema::fresh("bench_items").await?;
+    let fill = schema.fill_sql(BACKLOG).replace("outbox_message", "outbox_item");
+    schema.client.batch_execute(&fill).await?;
+    let begun = Instant::now();
+    let worker = async |name: &'static str| {
+        let store: Arc<dyn WorkStore> = Arc::new(schema.store(false)?);
+        let mut taken = 0;
+        loop {
+            let items = store.claim_batch(name, 500, Duration::from_secs(30)).await?;
+            if items.is_empty() {
+                return anyhow::Ok(taken);
+            }
+            taken += items
+                .iter()
+                .filter(|item| !item.payload.is_empty() && !item.topic.is_empty())
+                .count() as u64;
+            let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
+            let lost = store.mark_success(name, &claims).await?;
+            anyhow::ensure!(lost.is_empty(), "{} leases were lost", lost.len());
+        }
+    };
+    let (one, two) = tokio::try_join!(worker("one"), worker("two"))?;
+    anyhow::ensure!(one + two == BACKLOG, "the workers drained {one} + {two}");
+    Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())
+}
