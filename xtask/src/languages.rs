@@ -1,17 +1,27 @@
-//! Python and Node.js with their PostgreSQL drivers, for the snippets in the docs. Kept in the cache folder.
+//! Python and Node.js with their PostgreSQL drivers, for the snippets in the docs, and Celery, for its workers. Kept in the
+//! cache folder.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::Result;
 
 use crate::{child, nested};
 
+/// The versions of Celery that workers are tested with: the oldest and the newest that is supported.
+/// Each with the kombu of its time, which is the part that talks to the broker.
+const CELERIES: [(&str, &str, &str); 2] = [
+    ("SENDOFF_TEST_CELERY_OLD", "5.3.6", "5.3.7"),
+    ("SENDOFF_TEST_CELERY_NEW", "5.7.0", "5.7.0"),
+];
+
 /// Where the interpreters find their drivers.
 pub(crate) struct Languages {
     python: PathBuf,
     node_modules: PathBuf,
+    /// The interpreters that have a Celery, by the variable that names each.
+    celeries: Vec<(&'static str, PathBuf)>,
 }
 
 impl Languages {
@@ -22,6 +32,10 @@ impl Languages {
         let languages = Self {
             python: venv.join("bin/python"),
             node_modules: node.join("node_modules"),
+            celeries: CELERIES
+                .iter()
+                .map(|(variable, version, kombu)| Ok((*variable, celery(&root, version, kombu)?)))
+                .collect::<Result<_>>()?,
         };
         let has_psycopg = || child::run_quietly(Command::new(&languages.python).args(["-c", "import psycopg"])).is_ok();
         if !has_psycopg() {
@@ -53,10 +67,29 @@ impl Languages {
     }
 
     /// What the tests read to find them.
-    pub(crate) fn variables(&self) -> [(&'static str, OsString); 2] {
-        [
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let mut variables: Vec<(&'static str, OsString)> = vec![
             ("SENDOFF_TEST_PYTHON", self.python.clone().into()),
             ("SENDOFF_TEST_NODE_PATH", self.node_modules.clone().into()),
-        ]
+        ];
+        let celeries = self.celeries.iter();
+        variables.extend(celeries.map(|(variable, python)| (*variable, python.clone().into())));
+        variables
     }
+}
+
+/// The interpreter of an environment with this version of Celery, which is made unless it is there.
+fn celery(root: &Path, version: &str, kombu: &str) -> Result<PathBuf> {
+    let venv = root.join(format!("celery-{version}"));
+    let python = venv.join("bin/python");
+    let versions = format!("(celery.__version__, kombu.__version__) == ({version:?}, {kombu:?})");
+    let check = format!("import celery, kombu, redis, yaml; assert {versions}");
+    if child::run_quietly(Command::new(&python).args(["-c", &check])).is_err() {
+        eprintln!("installing Celery {version}, whose workers run in tests");
+        child::run_quietly(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        let wanted = [format!("celery[redis,yaml]=={version}"), format!("kombu=={kombu}")];
+        child::run_quietly(Command::new(&python).args(pip).args(wanted))?;
+    }
+    Ok(python)
 }

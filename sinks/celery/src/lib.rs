@@ -1,7 +1,7 @@
 //! Celery workers as a Sendoff sink.
 //!
-//! What is here knows no connection: it turns a stored task (see [`sendoff::task`]) into the message that Celery itself
-//! would have sent, of its message protocol 2, and that into what goes to RabbitMQ or to Redis.
+//! [`CelerySink`] turns a stored task (see [`sendoff::task`]) into the message that Celery itself would have sent, of its
+//! message protocol 2, and brings it to RabbitMQ or to Redis. All but the last step know no connection.
 //!
 //! | step | where |
 //! |---|---|
@@ -9,6 +9,7 @@
 //! | route it, as `task_routes` would | [`route`] |
 //! | write headers, properties and body | [`encode`] |
 //! | put it into frames or commands | [`amqp`], [`redis`] |
+//! | send it, and understand the answer | [`CelerySink`] |
 #![forbid(unsafe_code)]
 
 pub mod amqp;
@@ -18,8 +19,10 @@ mod error;
 pub mod python;
 pub mod redis;
 pub mod route;
+mod sink;
 pub mod task;
 
 pub use config::CeleryConfig;
 pub use encode::{CeleryMessage, Encoder};
+pub use sink::CelerySink;
 pub use task::TaskCall;

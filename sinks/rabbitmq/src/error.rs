@@ -242,6 +242,11 @@ pub(crate) fn is_about_routing_key(error: &AMQPError) -> bool {
         && error.get_message().as_str().contains("access to topic")
 }
 
+/// Whether what was to be declared is there, but with other properties.
+pub(crate) fn is_about_properties(error: &AMQPError) -> bool {
+    matches!(error.kind(), AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED))
+}
+
 /// The error with which the broker closed a channel and left the connection open.
 pub(crate) fn channel_error(error: &lapin::Error) -> Option<&AMQPError> {
     match error.kind() {

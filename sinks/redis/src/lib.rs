@@ -11,8 +11,11 @@
 //! All messages of a batch are in flight at once. Redis answers each by itself, and may refuse one and accept the next
 //! (out of memory, then not), so the sink does not promise the order of a key within a batch: the relay then sends the
 //! messages of a key one after the other.
+//!
+//! Sinks that write other things to Redis use its [`Commander`].
 #![forbid(unsafe_code)]
 
+mod commander;
 mod config;
 mod dial;
 mod encode;
@@ -20,5 +23,6 @@ mod error;
 mod link;
 mod sink;
 
+pub use commander::Commander;
 pub use config::{End, Mode, NoReceivers, RedisConfig};
 pub use sink::RedisSink;

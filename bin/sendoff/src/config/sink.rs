@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use sendoff::{Result, Sink};
 use sendoff_relay::SinkSettings;
+use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_sink_file::{FileConfig, FileSink};
 use sendoff_sink_http::{HttpConfig, HttpSink};
 #[cfg(feature = "kafka")]
@@ -47,6 +48,8 @@ pub(crate) enum SinkKind {
     /// Messages of RabbitMQ.
     #[serde(rename = "rabbitmq")]
     RabbitMq(Box<RabbitMqConfig>),
+    /// Tasks of Celery.
+    Celery(Box<CeleryConfig>),
     /// Messages of NATS.
     Nats(Box<NatsConfig>),
     /// Messages of an MQTT broker.
@@ -86,6 +89,7 @@ enum Kind {
     Http,
     Redis,
     RabbitMq,
+    Celery,
     Nats,
     Mqtt,
     Kafka,
@@ -118,6 +122,7 @@ impl SinkConfig {
             SinkKind::Http(config) => Arc::new(HttpSink::new((**config).clone())?),
             SinkKind::Redis(config) => Arc::new(RedisSink::new(config.as_ref().clone())?),
             SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
+            SinkKind::Celery(config) => Arc::new(CelerySink::new(config)?),
             SinkKind::Nats(config) => Arc::new(NatsSink::new(config.as_ref().clone())?),
             SinkKind::Mqtt(config) => Arc::new(MqttSink::new(config.as_ref().clone())?),
             #[cfg(feature = "kafka")]
@@ -133,6 +138,7 @@ impl SinkConfig {
             SinkKind::Http(config) => config.validate(),
             SinkKind::Redis(config) => config.validate(),
             SinkKind::RabbitMq(config) => config.validate(),
+            SinkKind::Celery(config) => config.validate(),
             SinkKind::Nats(config) => config.validate(),
             SinkKind::Mqtt(config) => config.validate(),
             #[cfg(feature = "kafka")]
@@ -165,6 +171,7 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
                 Kind::Http => SinkKind::Http(Box::new(deserialize(own)?)),
                 Kind::Redis => SinkKind::Redis(deserialize(own)?),
                 Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
+                Kind::Celery => SinkKind::Celery(deserialize(own)?),
                 Kind::Nats => SinkKind::Nats(deserialize(own)?),
                 Kind::Mqtt => SinkKind::Mqtt(deserialize(own)?),
                 #[cfg(feature = "kafka")]

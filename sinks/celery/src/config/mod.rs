@@ -1,20 +1,40 @@
-//! The settings of the sink that say what messages look like and where they go. They are Celery's own, without the
-//! `task_` in front.
+//! The settings of the sink: where the broker is, what messages look like and where they go. The latter are Celery's own,
+//! without the `task_` in front.
 
+mod broker;
 mod queue;
 mod redis;
 mod route;
 
+use std::time::Duration;
+
+use sendoff_wire::{Address, Secret, TlsConfig, duration};
 use serde::{Deserialize, Serialize};
 
+pub(crate) use broker::Broker;
 pub use queue::{Argument, Declare, ExchangeType, QueueConfig, QueueType};
 pub use redis::RedisConfig;
 pub use route::RouteConfig;
 
-/// What messages look like and where they go. What the application sets in Celery must be set here, too.
+/// Where the broker is, what messages look like and where they go. What the application sets in Celery must be set here, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CeleryConfig {
+    /// Celery's `broker_url`: `amqp://user@host:5672/vhost`, `redis://user@host:6379/0`, or with TLS `amqps://` and
+    /// `rediss://`. A sink cannot do without; an encoder can.
+    pub url: Option<Address>,
+    /// The user's password, better here than in the URL.
+    pub password: Option<Secret>,
+    /// Whom to trust, and who we are.
+    pub tls: Option<TlsConfig>,
+    /// How long connecting may take, all tries together.
+    #[serde(with = "duration")]
+    pub connect_timeout: Duration,
+    /// How long the broker may take to confirm a batch.
+    #[serde(with = "duration")]
+    pub confirm_timeout: Duration,
+    /// The largest body; unless set what the brokers take unless told otherwise: 16 MiB on RabbitMQ, 512 MiB on Redis.
+    pub max_message_bytes: Option<usize>,
     /// `task_default_queue`.
     pub default_queue: String,
     /// `task_default_exchange`; called like the default queue unless set.
@@ -62,6 +82,12 @@ pub struct CeleryConfig {
 impl Default for CeleryConfig {
     fn default() -> Self {
         Self {
+            url: None,
+            password: None,
+            tls: None,
+            connect_timeout: Duration::from_secs(4),
+            confirm_timeout: Duration::from_secs(20),
+            max_message_bytes: None,
             default_queue: "celery".to_owned(),
             default_exchange: None,
             default_exchange_type: ExchangeType::Direct,
@@ -118,6 +144,35 @@ mod tests {
         assert_eq!(config.redis.priority_steps, [0, 5]);
         assert_eq!(config.redis.sep, "\u{6}\u{16}");
         assert_eq!(config.queues[0].arguments.len(), 3);
+    }
+
+    #[test]
+    fn the_scheme_of_the_url_is_the_kind_of_broker() {
+        let read = |text: &str| toml::from_str::<CeleryConfig>(text).unwrap();
+        assert!(matches!(
+            read("url = 'amqps://a/shop'").broker(),
+            Ok(Broker::RabbitMq(_))
+        ));
+        assert!(matches!(read("url = 'rediss://a/1'").broker(), Ok(Broker::Redis(_))));
+        for (text, word) in [
+            ("", "url"),
+            ("url = 'sqs://a'", "redis://"),
+            ("url = 'redis://a/shop'", "number"),
+            ("url = 'amqp://a?heartbeat=1'", "parameters"),
+            ("url = 'redis://a'\nmax_message_bytes = 0", "max_message_bytes"),
+            ("url = 'redis://a'\ntimezone = 'Mars/Base'", "Mars/Base"),
+        ] {
+            let error = read(text).validate().unwrap_err();
+            assert_eq!(error.kind(), sendoff::ErrorKind::Invalid);
+            assert!(error.to_string().contains(word), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn secrets_are_not_shown() {
+        let config: CeleryConfig = toml::from_str("url = 'redis://me:hunter2@a'\npassword = 'hunter2'").unwrap();
+        let shown = format!("{config:?} {}", toml::to_string(&config).unwrap());
+        assert!(!shown.contains("hunter2"), "{shown}");
     }
 
     #[test]

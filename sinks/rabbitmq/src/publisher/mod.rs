@@ -14,6 +14,7 @@
 //! | connection lost, not sent; unreachable; login refused; broker low on memory or disk | the sink is down |
 
 mod connect;
+mod declare;
 mod kit;
 mod link;
 mod pool;

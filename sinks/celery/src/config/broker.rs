@@ -1,0 +1,59 @@
+//! Which broker, as the sinks that know it want to be told.
+
+use sendoff::Result;
+use sendoff_sink_rabbitmq::publisher::Settings;
+use sendoff_sink_redis as redis;
+
+use super::CeleryConfig;
+use crate::Encoder;
+use crate::error::invalid;
+
+/// The settings of the connection.
+#[derive(Debug)]
+pub(crate) enum Broker {
+    RabbitMq(Settings),
+    Redis(redis::RedisConfig),
+}
+
+impl CeleryConfig {
+    /// Checks the values.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`], with what is allowed.
+    pub fn validate(&self) -> Result<()> {
+        Encoder::new(self)?;
+        match self.broker()? {
+            Broker::RabbitMq(settings) => settings.validate(),
+            Broker::Redis(config) => config.validate(),
+        }
+    }
+
+    /// The broker, by the scheme of the URL.
+    pub(crate) fn broker(&self) -> Result<Broker> {
+        let Some(url) = &self.url else {
+            return Err(invalid(
+                "the url of the Celery sink is missing",
+                "it is where the broker of the workers is",
+                "set it to the application's broker_url, such as redis://host:6379/0",
+            ));
+        };
+        let url = url.with_scheme(&["amqp", "amqps", "redis", "rediss"])?.clone();
+        if url.reveal().scheme().starts_with("amqp") {
+            let mut settings = Settings::new(url);
+            settings.password = self.password.clone();
+            settings.tls = self.tls.clone();
+            settings.connect_timeout = self.connect_timeout;
+            settings.confirm_timeout = self.confirm_timeout;
+            settings.max_message_bytes = self.max_message_bytes.unwrap_or(settings.max_message_bytes);
+            return Ok(Broker::RabbitMq(settings));
+        }
+        let mut config = redis::RedisConfig::new(url.reveal().as_str())?;
+        config.mode = redis::Mode::List;
+        config.password = self.password.clone();
+        config.tls = self.tls.clone();
+        config.connect_timeout = self.connect_timeout;
+        config.answer_timeout = self.confirm_timeout;
+        config.max_message_bytes = self.max_message_bytes.unwrap_or(config.max_message_bytes);
+        Ok(Broker::Redis(config))
+    }
+}
