@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 /// Generous: the machine may be compiling at the same time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(50);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
 
 /// An outbox, and a relay that sends its tasks.
 pub(crate) struct Service {
