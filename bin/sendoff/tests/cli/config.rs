@@ -115,7 +115,7 @@ fn every_mistake_in_the_file_is_told_with_its_line() {
         ("[nonsense]\n", &["nonsense"]),
         ("[relay\n", &["line 1"]),
         (
-            "[database]\nurl = \"mysql://root:hunter2@db/x\"\n",
+            "[database]\nurl = \"mssql://root:hunter2@db/x\"\n",
             &["line 2", "postgres://"],
         ),
         ("[[sink]]\nname = \"out\"\ntype = \"fax\"\n", &["fax", "stdout"]),
@@ -165,7 +165,7 @@ fn a_mistake_in_a_variable_or_flag_names_it() {
     let err = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2));
     assert!(err.contains("SENDOFF_RELAY__LEASE"), "{err}");
-    let ran = sandbox.run(["ls", "--database", "mysql://root:hunter2@db/x"]);
+    let ran = sandbox.run(["ls", "--database", "mssql://root:hunter2@db/x"]);
     ran.fails_with_reason(2, &["--database"]);
     assert!(!ran.err.contains("hunter2"), "{ran:?}");
 }

@@ -1,16 +1,18 @@
 //! Whatever is in a message arrives.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use sendoff::envelope::rfc3339;
 use sendoff::{Delivery, Outcome};
 use sendoff_wire::Format;
+use tokio::time::Instant;
 
-use super::HeaderText;
 use super::copy::Copy;
 use super::message::{batch, delivery};
 use super::registry::cases;
 use super::scene::{Scene, publish};
+use super::{HeaderText, Received};
 
 cases![
     every_format_keeps_the_whole_message,
@@ -31,17 +33,33 @@ async fn every_format_keeps_the_whole_message(mut scene: Scene) {
         );
         let others = *format;
         for delivery in &sent {
-            let received = scene.broker.received().await;
-            // The broker may still hold what was written in another format.
-            let id = delivery.id.to_string();
-            let own = received.iter().find(|received| {
-                let in_header = received.headers.iter().any(|(_, value)| *value == id);
-                in_header || String::from_utf8_lossy(&received.body).contains(&id)
-            });
+            let own = own_copy(&mut scene, delivery).await;
             let own = own.unwrap_or_else(|| panic!("{others:?}: {} was not received", delivery.topic));
-            compare(delivery, &Copy::read(own, *format, scene.capabilities), &scene, *format);
+            compare(
+                delivery,
+                &Copy::read(&own, *format, scene.capabilities),
+                &scene,
+                *format,
+            );
         }
         sink.close().await;
+    }
+}
+
+/// What a consumer got of this message. The broker may still hold what was written in another format, and may hand a
+/// message on a moment after it confirmed it.
+async fn own_copy(scene: &mut Scene, delivery: &Delivery) -> Option<Received> {
+    let id = delivery.id.to_string();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let own = scene.broker.received().await.into_iter().find(|received| {
+            let in_header = received.headers.iter().any(|(_, value)| *value == id);
+            in_header || String::from_utf8_lossy(&received.body).contains(&id)
+        });
+        if own.is_some() || Instant::now() > deadline {
+            return own;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 
