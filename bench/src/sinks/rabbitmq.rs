@@ -25,10 +25,12 @@ struct RabbitMq {
     url: String,
     channel: Channel,
     _connection: Connection,
+    _server: Server,
 }
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
-    let url = Server::shared().url().to_owned();
+    let server = Server::start().await;
+    let url = server.url();
     let connection = Connection::connect(&url, ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;
     let durable = ExchangeDeclareOptions {
@@ -53,6 +55,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
         url,
         channel,
         _connection: connection,
+        _server: server,
     };
     compare(figures, &broker, "rabbitmq_vs_limit", "rabbitmq_cpu_us").await
 }
