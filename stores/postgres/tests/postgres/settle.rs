@@ -342,17 +342,22 @@ async fn history_keeps_the_last_twenty_and_an_uncharged_repeat_adds_nothing() {
 async fn rows_that_a_rewrite_of_the_table_has_moved_are_settled() {
     let scratch = Scratch::new().await;
     let mut relay = scratch.relay().await;
-    scratch.emit(&["a", "b", "c"].map(message)).await;
+    scratch
+        .emit(&["a", "b", "c"].map(|topic| message(topic).key("k")))
+        .await;
     let found = relay.next().await;
-    assert_eq!(found.len(), 3);
+    assert_eq!(topics(&found), ["a", "b", "c"]);
     // What was in front of the others goes, and they move up.
     let before = scratch.value("SELECT max(ctid)::text FROM outbox_message").await;
     scratch.run("DELETE FROM outbox_message WHERE topic = 'a'").await;
     scratch.run("VACUUM FULL outbox_message").await;
     let after = scratch.value("SELECT max(ctid)::text FROM outbox_message").await;
     assert_ne!(before, after, "they have moved");
-    relay.deliver(&found).await;
-    assert_eq!(scratch.value("SELECT count(*)::text FROM outbox_message").await, "0");
+    relay.deliver(&found[2..]).await;
+    assert_eq!(
+        scratch.value("SELECT string_agg(topic, ' ') FROM outbox_message").await,
+        "b"
+    );
 }
 
 #[tokio::test]
