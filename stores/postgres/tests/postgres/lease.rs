@@ -77,9 +77,11 @@ async fn an_evicted_relay_settles_nothing() {
     let found = stale.read().await;
     scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
     let report = stale.deliver(&found).await;
+    // A message without a key may be in the other's lane.
+    let lanes: std::collections::BTreeSet<_> = found.iter().map(|delivery| delivery.place.lane).collect();
     assert_eq!(
         report.lost.len(),
-        2,
+        lanes.len(),
         "its lease has run out, although nobody has noticed yet"
     );
     assert_eq!(scratch.store.evict().await.unwrap(), 80);
