@@ -24,12 +24,13 @@
 //! | room | module |
 //! |---|---|
 //! | build | [`message`], [`task`] |
-//! | emit | [`emit`] |
+//! | emit, with where the caller is | [`emit`], [`context`] |
 //! | store: relay, operate, migrate | [`store`] |
 //! | publish | [`sink`] |
 //! | receive, once | [`inbox`] |
 #![forbid(unsafe_code)]
 
+pub mod context;
 pub mod emit;
 pub mod envelope;
 mod error;
@@ -41,6 +42,7 @@ pub mod store;
 pub mod task;
 mod wake;
 
+pub use context::Context;
 pub use emit::{Emitted, Outbox};
 pub use error::{BoxError, Error, ErrorKind, Result};
 pub use inbox::{Inbox, Once};

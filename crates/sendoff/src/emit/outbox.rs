@@ -4,14 +4,17 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures::FutureExt;
+use tracing::Instrument;
 use uuid::Uuid;
 
-use super::statement::{Table, Texts, columns, json_rows, values};
+use super::created::Created;
+use super::statement::{Texts, columns, json_rows, values};
 use super::validate::validate;
-use super::{Dialect, Names, OutboxTx, Param, Statement};
+use super::{Dialect, Names, OutboxBuilder, OutboxTx, Param, Statement};
+use crate::context::{Context, add_captured};
 use crate::error::said_by;
 use crate::message::Schedule;
-use crate::{BoxError, Error, ErrorKind, Message, OnDuplicate, Result, Waker};
+use crate::{Error, ErrorKind, Headers, Message, OnDuplicate, Result, Waker};
 
 /// How many bytes of payload one statement of MySQL takes at most. They are written in hexadecimal, next to everything
 /// else of the messages, and have to stay below the smallest usual `max_allowed_packet`, 16 MiB.
@@ -47,22 +50,19 @@ impl Emitted {
     }
 }
 
-/// Runs after a message's row was written, inside the caller's transaction. Its error reaches the caller, who then
-/// decides about the transaction.
-pub type CreatedHook = dyn Fn(&Message) -> Result<(), BoxError> + Send + Sync;
-
 /// Emits messages into the outbox's tables. Cheap to clone; one a database.
 #[derive(Clone)]
-pub struct Outbox(Arc<Inner>);
+pub struct Outbox(pub(super) Arc<Inner>);
 
-struct Inner {
-    names: Names,
-    postgres: Texts,
-    sqlite: Texts,
-    mysql: Texts,
-    max_payload_bytes: usize,
-    created: Vec<Box<CreatedHook>>,
-    waker: Waker,
+pub(super) struct Inner {
+    pub(super) names: Names,
+    pub(super) postgres: Texts,
+    pub(super) sqlite: Texts,
+    pub(super) mysql: Texts,
+    pub(super) max_payload_bytes: usize,
+    pub(super) contexts: Vec<Box<dyn Context>>,
+    pub(super) created: Vec<Created>,
+    pub(super) waker: Waker,
 }
 
 impl Default for Outbox {
@@ -107,14 +107,22 @@ impl Outbox {
 
     /// Writes one message in the caller's transaction: one statement, and no broker is touched.
     ///
+    /// Runs in a `tracing` span of its own, `emit` of the target `sendoff::emit`.
+    ///
     /// # Errors
     /// - [`ErrorKind::Invalid`] when the message cannot be stored as it is; nothing was sent to the database.
     /// - [`ErrorKind::Duplicate`] for a duplicate, if the message [asks for it](Message::on_duplicate).
     /// - [`ErrorKind::Hook`] when a `created` hook failed: the row is written, the caller decides about the transaction.
     /// - [`ErrorKind::Backend`] with the driver's error as its source.
     pub async fn emit<A, Tx: OutboxTx<A>>(&self, mut tx: Tx, message: impl Into<Message>) -> Result<Emitted> {
-        let message = message.into();
-        let mut emitted = self.emit_all(&mut tx, std::slice::from_ref(&message)).await?;
+        let mut message = message.into();
+        let span = tracing::info_span!(
+            target: "sendoff::emit", "emit", otel.kind = "producer", messaging.operation.name = "emit",
+            messaging.message.id = %message.id, messaging.destination.name = message.topic,
+        );
+        span.in_scope(|| self.capture(std::slice::from_mut(&mut message)));
+        let emit = self.emit_all(&mut tx, std::slice::from_ref(&message));
+        let mut emitted = emit.instrument(span).await?;
         emitted.pop().ok_or_else(|| answer_is_short(&message))
     }
 
@@ -128,14 +136,19 @@ impl Outbox {
         mut tx: Tx,
         messages: impl IntoIterator<Item = M>,
     ) -> Result<Vec<Emitted>> {
-        let messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
-        self.emit_all(&mut tx, &messages).await
+        let mut messages: Vec<Message> = messages.into_iter().map(Into::into).collect();
+        let span = tracing::info_span!(
+            target: "sendoff::emit", "emit", otel.kind = "producer", messaging.operation.name = "emit",
+            messaging.batch.message_count = messages.len(),
+        );
+        span.in_scope(|| self.capture(&mut messages));
+        self.emit_all(&mut tx, &messages).instrument(span).await
     }
 
     /// [`Outbox::emit`] for drivers that block, such as rusqlite.
     ///
     /// # Errors
-    /// As [`Outbox::emit`], and [`ErrorKind::Unsupported`] for a driver that does not block.
+    /// As [`Outbox::emit`], and [`ErrorKind::Unsupported`] for a driver or a hook that does not block.
     pub fn emit_blocking<A, Tx: OutboxTx<A>>(&self, tx: Tx, message: impl Into<Message>) -> Result<Emitted> {
         self.emit(tx, message)
             .now_or_never()
@@ -145,7 +158,7 @@ impl Outbox {
     /// [`Outbox::emit_many`] for drivers that block, such as rusqlite.
     ///
     /// # Errors
-    /// As [`Outbox::emit_many`], and [`ErrorKind::Unsupported`] for a driver that does not block.
+    /// As [`Outbox::emit_many`], and [`ErrorKind::Unsupported`] for a driver or a hook that does not block.
     pub fn emit_many_blocking<A, Tx: OutboxTx<A>, M: Into<Message>>(
         &self,
         tx: Tx,
@@ -154,6 +167,20 @@ impl Outbox {
         self.emit_many(tx, messages)
             .now_or_never()
             .unwrap_or_else(|| Err(driver_is_async()))
+    }
+
+    /// Adds where the caller is, once for all messages of the call.
+    fn capture(&self, messages: &mut [Message]) {
+        if self.0.contexts.is_empty() || messages.is_empty() {
+            return;
+        }
+        let mut captured = Headers::new();
+        for context in &self.0.contexts {
+            context.capture(&mut captured);
+        }
+        for message in messages {
+            add_captured(&mut message.headers, &captured);
+        }
     }
 
     async fn emit_all<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Emitted>> {
@@ -168,7 +195,9 @@ impl Outbox {
         let mut emitted = Vec::with_capacity(messages.len());
         for (message, holder) in messages.iter().zip(holders) {
             if holder == message.id {
-                self.run_created_hooks(message)?;
+                for hook in &self.0.created {
+                    hook.run(message).await?;
+                }
                 emitted.push(Emitted::Stored { id: holder });
             } else if message.on_duplicate == OnDuplicate::Fail {
                 return Err(duplicate(message, holder));
@@ -253,21 +282,6 @@ impl Outbox {
         }
         Ok(holders)
     }
-
-    fn run_created_hooks(&self, message: &Message) -> Result<()> {
-        for hook in &self.0.created {
-            hook(message).map_err(|error| {
-                Error::new(
-                    ErrorKind::Hook,
-                    format!("a created hook refused the message {}", message.id),
-                )
-                .because(error.to_string())
-                .next_step("the row is written: roll the transaction back unless it should be sent all the same")
-                .with_source(error)
-            })?;
-        }
-        Ok(())
-    }
 }
 
 /// Whether the message is written by nothing but an INSERT.
@@ -331,77 +345,7 @@ fn answer_is_short(message: &Message) -> Error {
 }
 
 fn driver_is_async() -> Error {
-    Error::new(
-        ErrorKind::Unsupported,
-        "a blocking emit was called on an asynchronous driver",
-    )
-    .next_step("use emit(…).await")
-}
-
-/// Sets up an [`Outbox`].
-#[must_use]
-pub struct OutboxBuilder {
-    names: Names,
-    table: Table,
-    max_payload_bytes: usize,
-    created: Vec<Box<CreatedHook>>,
-    waker: Waker,
-}
-
-impl Default for OutboxBuilder {
-    fn default() -> Self {
-        Self {
-            names: Names::default(),
-            table: Table::Message,
-            max_payload_bytes: 1 << 20,
-            created: Vec::new(),
-            waker: Waker::new(),
-        }
-    }
-}
-
-impl OutboxBuilder {
-    /// Other table names than `outbox_…`.
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Emits work items instead of messages: no relay delivers them, the application's own workers
-    /// [claim](crate::store::WorkStore) them. Everything else stays as it is, idempotency keys and schedules included.
-    pub fn items(mut self) -> Self {
-        self.table = Table::Item;
-        self
-    }
-
-    /// The largest payload that is accepted; 1 MiB unless set, which is what most brokers take.
-    pub fn max_payload_bytes(mut self, limit: usize) -> Self {
-        self.max_payload_bytes = limit;
-        self
-    }
-
-    /// Adds a hook that runs after a message's row was written.
-    pub fn on_created(mut self, hook: impl Fn(&Message) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
-        self.created.push(Box::new(hook));
-        self
-    }
-
-    /// Shares a bell with a relay in the same process.
-    pub fn waker(mut self, waker: Waker) -> Self {
-        self.waker = waker;
-        self
-    }
-
-    /// The outbox.
-    pub fn build(self) -> Outbox {
-        Outbox(Arc::new(Inner {
-            postgres: Texts::postgres(&self.names, self.table),
-            sqlite: Texts::sqlite(&self.names, self.table),
-            mysql: Texts::mysql(&self.names, self.table),
-            names: self.names,
-            max_payload_bytes: self.max_payload_bytes,
-            created: self.created,
-            waker: self.waker,
-        }))
-    }
+    Error::new(ErrorKind::Unsupported, "a blocking emit would have had to wait")
+        .because("its driver, or a created hook, is asynchronous")
+        .next_step("roll back, and use emit(…).await")
 }
