@@ -10,6 +10,7 @@
 //! | `lease` | holds lanes: heartbeat, fair share, hand-over |
 //! | `desk` | decides: what is in hand, in which order it may go, what becomes of it |
 //! | `publish` | calls sinks, and survives them |
+//! | `hooks`, `middleware` | let the application listen, and step in |
 //! | `settle` | writes the decisions back, fenced |
 #![forbid(unsafe_code)]
 
@@ -17,6 +18,7 @@ mod breaker;
 mod desk;
 mod hooks;
 mod lease;
+mod middleware;
 mod plan;
 mod publish;
 mod rate;
@@ -27,7 +29,8 @@ mod settings;
 mod settle;
 mod topic;
 
-pub use hooks::Hooks;
+pub use hooks::{AsyncHooks, DeadLetter, HookCounts, HookFailures, HookResult, Hooks};
+pub use middleware::{Middleware, Next};
 pub use relay::{Relay, RelayBuilder};
 pub use report::{OnceReport, RunReport};
 pub use retry::RetryPolicy;

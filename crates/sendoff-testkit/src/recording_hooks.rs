@@ -1,11 +1,11 @@
 //! Hooks that remember what they were told.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sendoff::store::DeadReason;
 use sendoff::{Delivery, Uuid};
-use sendoff_relay::Hooks;
+use sendoff_relay::{DeadLetter, HookResult, Hooks};
 
 /// One call of a hook.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,13 +41,19 @@ pub enum Call {
         /// Why.
         error: String,
     },
+    /// Messages were written to the dead letters at once.
+    DeadLetteredBatch {
+        /// The messages.
+        ids: Vec<Uuid>,
+    },
 }
 
 impl Call {
-    /// The message that it is about.
-    pub fn id(&self) -> Uuid {
+    /// The message that it is about, if it is a single one.
+    pub fn id(&self) -> Option<Uuid> {
         match self {
-            Self::Sent { id, .. } | Self::Failed { id, .. } | Self::DeadLettered { id, .. } => *id,
+            Self::Sent { id, .. } | Self::Failed { id, .. } | Self::DeadLettered { id, .. } => Some(*id),
+            Self::DeadLetteredBatch { .. } => None,
         }
     }
 }
@@ -73,14 +79,15 @@ impl RecordingHooks {
 }
 
 impl Hooks for RecordingHooks {
-    fn sent(&self, delivery: &Delivery, leg: &str) {
+    fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
         self.note(Call::Sent {
             id: delivery.id,
             leg: leg.to_owned(),
         });
+        Ok(())
     }
 
-    fn failed(&self, delivery: &Delivery, leg: &str, attempts: u32, error: &str, delay: Duration) {
+    fn failed(&self, delivery: &Arc<Delivery>, leg: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
         self.note(Call::Failed {
             id: delivery.id,
             leg: leg.to_owned(),
@@ -88,14 +95,23 @@ impl Hooks for RecordingHooks {
             error: error.to_owned(),
             delay,
         });
+        Ok(())
     }
 
-    fn dead_lettered(&self, delivery: &Delivery, leg: &str, reason: DeadReason, error: &str) {
+    fn dead_lettered(&self, delivery: &Arc<Delivery>, leg: &str, reason: DeadReason, error: &str) -> HookResult {
         self.note(Call::DeadLettered {
             id: delivery.id,
             leg: leg.to_owned(),
             reason,
             error: error.to_owned(),
         });
+        Ok(())
+    }
+
+    fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
+        self.note(Call::DeadLetteredBatch {
+            ids: dead.iter().map(|dead| dead.delivery.id).collect(),
+        });
+        Ok(())
     }
 }

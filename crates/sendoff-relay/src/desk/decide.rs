@@ -26,8 +26,9 @@ impl Desk {
         }
         match outcome {
             Outcome::Delivered => {
-                let (item, hooks) = (&self.items[ticket.item], self.hooks.clone());
-                hooks.each("sent", |hook| hook.sent(&item.delivery, &item.legs[ticket.leg].name));
+                let item = &self.items[ticket.item];
+                let leg = &item.legs[ticket.leg].name;
+                self.hooks.each("sent", |hook| hook.sent(&item.delivery, leg));
                 self.decide(ticket, Verdict::Delivered);
             }
             Outcome::Temporary(reason) | Outcome::Unknown(reason) => self.failed(ticket, &reason),
@@ -106,9 +107,8 @@ impl Desk {
             event = "message_failed", id = %item.delivery.id, topic = item.delivery.topic, sink = &**leg, attempts,
             retry_in_ms = delay.as_millis() as u64, error, "an attempt failed"
         );
-        let hooks = self.hooks.clone();
-        hooks.each("failed", |hook| {
-            hook.failed(&item.delivery, leg, attempts, &error, delay);
+        self.hooks.each("failed", |hook| {
+            hook.failed(&item.delivery, leg, attempts, &error, delay)
         });
         self.decide(
             ticket,
@@ -162,9 +162,9 @@ impl Desk {
                 event = "message_dead", id = %item.delivery.id, topic = item.delivery.topic, sink = &*leg.name,
                 reason = reason.as_str(), error, "a message goes to the dead letters"
             );
-            let (delivery, name) = (item.delivery.clone(), leg.name.clone());
+            let (delivery, name) = (&item.delivery, &leg.name);
             self.hooks.each("dead_lettered", |hook| {
-                hook.dead_lettered(&delivery, &name, *reason, error);
+                hook.dead_lettered(delivery, name, *reason, error)
             });
         }
         let effect = effect_on_followers(&verdict);

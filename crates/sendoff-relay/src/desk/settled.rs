@@ -2,19 +2,28 @@
 
 use super::decide::{Followers, effect_on_followers};
 use super::*;
+use crate::DeadLetter;
 use sendoff::store::SettleReport;
 
 impl Desk {
     /// A batch of settlements has been carried out.
     pub(crate) fn settled(&mut self, decided: Decided, report: &SettleReport) {
+        let mut dead = Vec::new();
         for (id, settlement) in decided.items.into_iter().zip(decided.settlements) {
             if report.lost.contains(&settlement.place.lane) {
                 continue;
+            }
+            if !settlement.legs.is_empty() && !self.hooks.is_empty() {
+                dead.extend(self.dead_legs(id));
             }
             // An item whose lane was lost meanwhile is gone already.
             if self.finish(id) {
                 self.gone.push(settlement.place);
             }
+        }
+        if !dead.is_empty() {
+            self.hooks
+                .each("dead_lettered_batch", |hook| hook.dead_lettered_batch(&dead));
         }
         for freed in &report.freed {
             let Some(lane) = self.lanes.get_mut(&freed.lane) else {
@@ -30,6 +39,23 @@ impl Desk {
             tracing::warn!(event = "lanes_lost", lanes = ?report.lost, "lanes were taken over by another relay");
             self.lose(&report.lost);
         }
+    }
+
+    /// The legs of an item that are dead letters now.
+    fn dead_legs(&self, id: ItemId) -> SmallVec<[DeadLetter; 1]> {
+        let Some(item) = self.items.get(id) else {
+            return SmallVec::new();
+        };
+        let dead = item.legs.iter().filter_map(|leg| match &leg.verdict {
+            Some(Verdict::Dead { reason, error, .. }) => Some(DeadLetter {
+                delivery: item.delivery.clone(),
+                leg: leg.name.clone(),
+                reason: *reason,
+                error: error.clone(),
+            }),
+            _ => None,
+        });
+        dead.collect()
     }
 
     fn finish(&mut self, id: ItemId) -> bool {

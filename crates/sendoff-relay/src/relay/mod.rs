@@ -15,8 +15,9 @@ use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
 use crate::hooks::HookList;
+use crate::middleware::wrapped;
 use crate::plan::{Plan, PlannedSink};
-use crate::{Hooks, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
+use crate::{AsyncHooks, HookCounts, Hooks, Middleware, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
 use running::Running;
 
 /// Delivers what a store holds to sinks.
@@ -43,6 +44,7 @@ impl Relay {
             topics: Vec::new(),
             default_policy: TopicPolicy::default(),
             hooks: HookList::default(),
+            middleware: Vec::new(),
             settings: Settings::default(),
             waker: Waker::new(),
         }
@@ -65,13 +67,20 @@ impl Relay {
         self.start(stop, true).await
     }
 
-    async fn start(self, stop: CancellationToken, once: bool) -> Result<OnceReport> {
+    /// What goes wrong in its hooks.
+    pub fn hook_counts(&self) -> HookCounts {
+        self.hooks.counts.clone()
+    }
+
+    async fn start(mut self, stop: CancellationToken, once: bool) -> Result<OnceReport> {
         let sinks: Vec<Arc<dyn Sink>> = self.plan.sinks.iter().map(|planned| planned.sink.clone()).collect();
         let store = self.store.clone();
+        let beside = self.hooks.start();
         let run = Running::enlisted(self, stop, once).await?.work().await;
         for sink in sinks {
             sink.close().await;
         }
+        beside.end().await;
         let remaining = if once {
             store.backlog().await?
         } else {
@@ -92,6 +101,7 @@ pub struct RelayBuilder {
     topics: Vec<(Pattern, TopicPolicy)>,
     default_policy: TopicPolicy,
     hooks: HookList,
+    middleware: Vec<Arc<dyn Middleware>>,
     settings: Settings,
     waker: Waker,
 }
@@ -136,7 +146,19 @@ impl RelayBuilder {
 
     /// Adds hooks.
     pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
-        self.hooks.0.push(hooks);
+        self.hooks.hooks.push(hooks);
+        self
+    }
+
+    /// Adds hooks that run beside the relay.
+    pub fn async_hooks(mut self, hooks: Arc<dyn AsyncHooks>) -> Self {
+        self.hooks.beside.push(hooks);
+        self
+    }
+
+    /// Adds something around publishing to every sink; what is added first is called first.
+    pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
+        self.middleware.push(middleware);
         self
     }
 
@@ -162,6 +184,7 @@ impl RelayBuilder {
         if self.sinks.is_empty() {
             return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add one"));
         }
+        let middleware: Arc<[Arc<dyn Middleware>]> = self.middleware.into();
         let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
         for (name, sink) in self.sinks {
             if planned.iter().any(|other| *other.name == *name) || name.is_empty() {
@@ -192,8 +215,8 @@ impl RelayBuilder {
                 .timeout
                 .map_or(settings.timeout, |timeout| settings.timeout.max(timeout));
             planned.push(PlannedSink {
+                sink: wrapped(&name, sink, &middleware),
                 name: name.into(),
-                sink,
                 settings,
             });
         }

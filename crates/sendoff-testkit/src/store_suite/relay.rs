@@ -354,7 +354,7 @@ async fn hooks_are_told(scene: Scene) -> CaseResult {
         hooks
             .calls()
             .into_iter()
-            .filter(|call| call.id() == id)
+            .filter(|call| call.id() == Some(id))
             .collect::<Vec<_>>()
     };
     assert!(matches!(calls(once)[..], [Call::Sent { .. }]), "{:?}", calls(once));
@@ -367,6 +367,11 @@ async fn hooks_are_told(scene: Scene) -> CaseResult {
         matches!(calls(never)[..], [Call::DeadLettered { .. }]),
         "{:?}",
         calls(never)
+    );
+    let batches = hooks.calls().into_iter().filter(|call| call.id().is_none());
+    assert_eq!(
+        batches.collect::<Vec<_>>(),
+        [Call::DeadLetteredBatch { ids: vec![never] }]
     );
     Ok(())
 }

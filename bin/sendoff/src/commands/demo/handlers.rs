@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sendoff::store::DeadReason;
 use sendoff::{Delivery, Result};
-use sendoff_relay::Hooks;
+use sendoff_relay::{HookResult, Hooks};
 use sendoff_sink_handlers::{Context, HandlerError, Handlers};
 use serde::Deserialize;
 
@@ -74,15 +74,17 @@ impl Watch {
 }
 
 impl Hooks for Watch {
-    fn failed(&self, delivery: &Delivery, _: &str, attempts: u32, error: &str, delay: Duration) {
+    fn failed(&self, delivery: &Arc<Delivery>, _: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
         let (topic, ms) = (&delivery.topic, delay.as_millis());
         self.0
             .failed(format!("{topic}: {error}; attempt {} in {ms} ms", attempts + 1));
+        Ok(())
     }
 
-    fn dead_lettered(&self, delivery: &Delivery, _: &str, reason: DeadReason, error: &str) {
+    fn dead_lettered(&self, delivery: &Arc<Delivery>, _: &str, reason: DeadReason, error: &str) -> HookResult {
         let (topic, reason) = (&delivery.topic, reason.as_str());
         self.0
             .died(format!("{topic}: {error} ({reason}); kept as a dead letter"));
+        Ok(())
     }
 }
