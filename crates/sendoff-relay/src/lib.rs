@@ -16,6 +16,7 @@
 
 mod breaker;
 mod desk;
+mod follow;
 mod hooks;
 mod lease;
 mod middleware;

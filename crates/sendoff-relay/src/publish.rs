@@ -9,6 +9,8 @@ use sendoff::{Delivery, Outcome, Sink};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use crate::follow::Followers;
+
 /// How publishing ended.
 pub(crate) enum Published {
     /// One outcome a message.
@@ -17,15 +19,21 @@ pub(crate) enum Published {
     LeaseOver,
 }
 
-/// Hands a batch to a sink, as long as the lease holds.
+/// Hands a batch to the sink of a leg, as long as the lease holds.
 pub(crate) async fn publish(
     sink: Arc<dyn Sink>,
+    leg: Arc<str>,
     batch: Vec<Arc<Delivery>>,
     limit: Duration,
     lease: watch::Receiver<Instant>,
+    followers: Followers,
 ) -> Published {
+    let attempts = followers.publishing(&batch, &leg);
     tokio::select! {
-        outcomes = call(sink.as_ref(), &batch, limit) => Published::Answered(outcomes),
+        outcomes = call(sink.as_ref(), &batch, limit) => {
+            attempts.answered(&outcomes);
+            Published::Answered(outcomes)
+        }
         () = lease_over(lease) => Published::LeaseOver,
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::HeadPolicy;
+use sendoff::context::LOG_CONTEXT;
 use sendoff::store::{DeadReason, LegSettlement, RetryState};
 use sendoff::{Outcome, Reason};
 
@@ -105,7 +106,8 @@ impl Desk {
         let (leg, error) = (&item.legs[ticket.leg].name, reason.text().to_owned());
         tracing::warn!(
             event = "message_failed", id = %item.delivery.id, topic = item.delivery.topic, sink = &**leg, attempts,
-            retry_in_ms = delay.as_millis() as u64, error, "an attempt failed"
+            retry_in_ms = delay.as_millis() as u64, context = item.delivery.headers.get(LOG_CONTEXT), error,
+            "an attempt failed"
         );
         self.hooks.each("failed", |hook| {
             hook.failed(&item.delivery, leg, attempts, &error, delay)
@@ -160,7 +162,8 @@ impl Desk {
         if let Verdict::Dead { reason, error, .. } = &verdict {
             tracing::error!(
                 event = "message_dead", id = %item.delivery.id, topic = item.delivery.topic, sink = &*leg.name,
-                reason = reason.as_str(), error, "a message goes to the dead letters"
+                reason = reason.as_str(), context = item.delivery.headers.get(LOG_CONTEXT), error,
+                "a message goes to the dead letters"
             );
             let (delivery, name) = (&item.delivery, &leg.name);
             self.hooks.each("dead_lettered", |hook| {

@@ -24,9 +24,11 @@ impl Running {
                 let planned = self.desk.sink(sink);
                 let work = publish(
                     planned.sink.clone(),
+                    planned.name.clone(),
                     batch.deliveries,
                     planned.settings.timeout,
                     self.lease.subscribe(),
+                    self.followers.clone(),
                 );
                 let tickets = batch.tickets;
                 self.tasks.spawn(async move {

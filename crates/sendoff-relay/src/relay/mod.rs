@@ -10,10 +10,12 @@ mod steps;
 
 use std::sync::Arc;
 
+use sendoff::context::Follow;
 use sendoff::store::RelayStore;
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
+use crate::follow::Followers;
 use crate::hooks::HookList;
 use crate::middleware::wrapped;
 use crate::plan::{Plan, PlannedSink};
@@ -28,6 +30,7 @@ pub struct Relay {
     name: String,
     plan: Plan,
     hooks: HookList,
+    followers: Followers,
     settings: Settings,
     waker: Waker,
 }
@@ -45,6 +48,7 @@ impl Relay {
             default_policy: TopicPolicy::default(),
             hooks: HookList::default(),
             middleware: Vec::new(),
+            followers: Followers::default(),
             settings: Settings::default(),
             waker: Waker::new(),
         }
@@ -104,6 +108,7 @@ pub struct RelayBuilder {
     middleware: Vec<Arc<dyn Middleware>>,
     settings: Settings,
     waker: Waker,
+    followers: Followers,
 }
 
 impl RelayBuilder {
@@ -159,6 +164,12 @@ impl RelayBuilder {
     /// Adds something around publishing to every sink; what is added first is called first.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middleware.push(middleware);
+        self
+    }
+
+    /// Adds one who follows messages to their sinks.
+    pub fn follow(mut self, follower: Arc<dyn Follow>) -> Self {
+        self.followers.add(follower);
         self
     }
 
@@ -225,6 +236,7 @@ impl RelayBuilder {
             store: self.store,
             name: self.name,
             hooks: self.hooks,
+            followers: self.followers,
             settings: self.settings,
             waker: self.waker,
         })

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::Relay;
 use super::event::Event;
 use crate::desk::Desk;
+use crate::follow::Followers;
 use crate::report::RunReport;
 use crate::settings::Settings;
 
@@ -60,6 +61,7 @@ pub(super) struct Running {
     pub(super) found_nothing: bool,
 
     pub(super) with_sink: Vec<usize>,
+    pub(super) followers: Followers,
     pub(super) settling: bool,
     pub(super) suspecting: bool,
     pub(super) next_sweep: Instant,
@@ -107,6 +109,7 @@ impl Running {
             name: relay.name,
             with_sink: vec![0; desk.sink_count()],
             desk,
+            followers: relay.followers,
             waker: relay.waker,
             stop,
             tasks: JoinSet::new(),
