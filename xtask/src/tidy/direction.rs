@@ -19,6 +19,7 @@ const RULES: &[(&str, MayKnow)] = &[
         "crates/sendoff-testkit",
         MayKnow::Only(&["sendoff", "sendoff-relay", "sendoff-operate", "sendoff-wire"]),
     ),
+    ("context/*", MayKnow::Only(&["sendoff"])),
     ("emit/*", MayKnow::Only(&["sendoff"])),
     ("stores/*", MayKnow::Only(&["sendoff"])),
     ("sinks/*", MayKnow::Only(&["sendoff", "sendoff-wire"])),

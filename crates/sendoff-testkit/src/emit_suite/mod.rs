@@ -13,6 +13,7 @@
 mod content;
 mod dedup;
 mod failure;
+mod hooks;
 mod many;
 mod rows;
 mod setup;
@@ -26,6 +27,7 @@ use sendoff::{Emitted, Message, Outbox, Result};
 pub use content::*;
 pub use dedup::*;
 pub use failure::*;
+pub use hooks::*;
 pub use many::*;
 pub use setup::{block_on, fresh_names, mysql_url, postgres_url};
 pub use store::*;
@@ -88,6 +90,8 @@ macro_rules! emit_suite {
             text_survives_whatever_it_looks_like
             scheduled_messages_wait
             created_hooks_run_after_the_row_is_written
+            a_created_hook_can_refuse_many
+            the_callers_context_is_stored
             a_missing_table_is_explained
         }
     };

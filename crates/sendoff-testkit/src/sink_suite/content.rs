@@ -95,6 +95,18 @@ fn specimens(scene: &Scene) -> Vec<Arc<Delivery>> {
         delivery.headers.insert("x-tenant", "7; a=\"b\", c");
         delivery.headers.insert("empty", "");
     });
+    add("context", b"{}", &|delivery| {
+        let context = [
+            ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
+            ("tracestate", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
+            ("baggage", "tenant=7%20b,sentry-release=shop%401.0,sentry-sampled=true"),
+            ("sentry-trace", "4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-1"),
+            ("log-context", r#"{"request_id":"a-1","tries":2,"path":"/a?b=%20c"}"#),
+        ];
+        for (name, value) in context {
+            delivery.headers.insert(name, value);
+        }
+    });
     if scene.capabilities.headers == HeaderText::Unicode {
         add("unicode", b"{}", &|delivery| {
             delivery.headers.insert("x-name", "gr\u{fc}n \u{1f980} \u{4e2d}");

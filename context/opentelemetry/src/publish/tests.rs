@@ -1,0 +1,172 @@
+use std::time::SystemTime;
+
+use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
+use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, SpanData};
+use sendoff::store::{Place, Room};
+use sendoff::{Headers, Uuid};
+
+use super::*;
+use crate::SampleLinked;
+
+const SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+const NOT_SAMPLED: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-00";
+
+struct Scene {
+    spans: PublishSpans<SdkTracer>,
+    provider: SdkTracerProvider,
+    exported: InMemorySpanExporter,
+}
+
+impl Scene {
+    /// No trace is begun unless it continues one, or is linked to one.
+    fn new() -> Self {
+        let exported = InMemorySpanExporter::default();
+        let sampler = SampleLinked(Sampler::ParentBased(Box::new(Sampler::AlwaysOff)));
+        let provider = SdkTracerProvider::builder()
+            .with_simple_exporter(exported.clone())
+            .with_sampler(sampler)
+            .build();
+        Self {
+            spans: PublishSpans::new(provider.tracer("test")),
+            provider,
+            exported,
+        }
+    }
+
+    fn attempt(&self, delivery: &Delivery, outcome: Option<&Outcome>) -> Option<SpanData> {
+        let before = self.exported.get_finished_spans().unwrap().len();
+        if let Some(followed) = self.spans.publishing(delivery, "rabbit") {
+            match outcome {
+                Some(outcome) => followed.answered(outcome),
+                None => drop(followed),
+            }
+        }
+        self.provider.force_flush().unwrap();
+        self.exported.get_finished_spans().unwrap().get(before).cloned()
+    }
+}
+
+fn delivery(traceparent: Option<&str>, attempts: u32) -> Delivery {
+    let mut headers = Headers::new();
+    if let Some(traceparent) = traceparent {
+        headers.insert(TRACEPARENT, traceparent);
+        headers.insert("tracestate", "congo=t61");
+    }
+    headers.insert(LOG_CONTEXT, r#"{"request_id":"a-1","user":7,"sendoff.leg":"forged"}"#);
+    Delivery {
+        id: Uuid::now_v7(),
+        topic: "order.placed".to_owned(),
+        payload: "{}".into(),
+        content_type: None,
+        headers,
+        key: None,
+        aggregate_type: None,
+        aggregate_id: None,
+        schema_version: None,
+        idempotency_key: None,
+        priority: 0,
+        created_at: SystemTime::UNIX_EPOCH,
+        expires_at: None,
+        attempts,
+        max_attempts: None,
+        place: Place {
+            room: Room::Ready,
+            lane: 0,
+            seq: 1,
+            leg: None,
+            spot: 0,
+        },
+    }
+}
+
+fn attribute(span: &SpanData, name: &str) -> Option<String> {
+    let mut found = span.attributes.iter().filter(|pair| pair.key.as_str() == name);
+    let value = found.next().map(|pair| pair.value.to_string());
+    assert!(found.next().is_none(), "{name} is there twice");
+    value
+}
+
+#[test]
+fn the_first_attempt_is_a_child_of_the_emitting_span() {
+    let message = delivery(Some(SAMPLED), 0);
+    let span = Scene::new().attempt(&message, Some(&Outcome::Delivered)).unwrap();
+    let trace = TraceId::from_hex("4bf92f3577b34da6a3ce929d0e0e4736").unwrap();
+    assert_eq!(span.span_context.trace_id(), trace);
+    assert_eq!(span.parent_span_id, SpanId::from_hex("00f067aa0ba902b7").unwrap());
+    assert_eq!(span.span_context.trace_state().header(), "congo=t61");
+    assert!(span.links.links.is_empty());
+    assert_eq!(span.name, "publish order.placed");
+    assert_eq!(span.status, Status::Ok);
+    let id = message.id.to_string();
+    for (name, value) in [
+        ("messaging.message.id", id.as_str()),
+        ("messaging.destination.name", "order.placed"),
+        ("sendoff.leg", "rabbit"),
+        ("sendoff.attempt", "1"),
+        ("request_id", "a-1"),
+        ("user", "7"),
+    ] {
+        assert_eq!(attribute(&span, name).as_deref(), Some(value), "{name}");
+    }
+}
+
+#[test]
+fn a_retry_is_linked_to_the_emitting_span_and_seen_whenever_that_is() {
+    let failed = Outcome::Temporary("no route to host".into());
+    let span = Scene::new()
+        .attempt(&delivery(Some(SAMPLED), 2), Some(&failed))
+        .unwrap();
+    assert_eq!(span.parent_span_id, SpanId::INVALID);
+    let origin = &span.links.links[0].span_context;
+    assert_eq!(origin.trace_id().to_string(), "4bf92f3577b34da6a3ce929d0e0e4736");
+    assert_ne!(span.span_context.trace_id(), origin.trace_id());
+    assert_eq!(span.status, Status::error("no route to host"));
+    assert_eq!(attribute(&span, "error.type").as_deref(), Some("temporary"));
+    assert_eq!(attribute(&span, "sendoff.attempt").as_deref(), Some("3"));
+}
+
+#[test]
+fn a_message_whose_trace_is_not_recorded_has_no_span() {
+    let scene = Scene::new();
+    for traceparent in [NOT_SAMPLED, "", "00", "00-a-b", "nonsense-everywhere-in-here"] {
+        assert!(
+            scene
+                .spans
+                .publishing(&delivery(Some(traceparent), 0), "rabbit")
+                .is_none(),
+            "{traceparent}"
+        );
+        assert!(
+            scene
+                .spans
+                .publishing(&delivery(Some(traceparent), 1), "rabbit")
+                .is_none(),
+            "{traceparent}"
+        );
+    }
+}
+
+#[test]
+fn a_message_without_a_trace_begins_one_as_often_as_told() {
+    let exported = InMemorySpanExporter::default();
+    let provider = SdkTracerProvider::builder()
+        .with_simple_exporter(exported.clone())
+        .build();
+    let count = |roots: f64| {
+        exported.reset();
+        let spans = PublishSpans::new(provider.tracer("test")).roots(roots);
+        for _ in 0..1000 {
+            drop(spans.publishing(&delivery(None, 0), "rabbit"));
+        }
+        exported.get_finished_spans().unwrap().len()
+    };
+    assert_eq!(count(1.0), 1000);
+    assert_eq!(count(0.0), 0);
+    assert!((300..700).contains(&count(0.5)));
+}
+
+#[test]
+fn an_attempt_that_the_relay_let_go_of_ends_without_a_status() {
+    let span = Scene::new().attempt(&delivery(Some(SAMPLED), 0), None).unwrap();
+    assert_eq!(span.status, Status::Unset);
+}
