@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::SinkState;
+
 /// The first pause after a sink went down; doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_secs(30);
@@ -31,6 +33,15 @@ enum State {
 }
 
 impl Breaker {
+    /// In a word.
+    pub(crate) fn state(&self) -> SinkState {
+        match self.state {
+            State::Closed => SinkState::Up,
+            State::Open { .. } => SinkState::Down,
+            State::RampingUp { .. } => SinkState::RampingUp,
+        }
+    }
+
     /// The sink is closed to everything until this; `None` when it can be used, or probed.
     pub(crate) fn shut_until(&self, now: Instant) -> Option<Instant> {
         match self.state {

@@ -11,6 +11,7 @@
 //! | `desk` | decides: what is in hand, in which order it may go, what becomes of it |
 //! | `publish` | calls sinks, and survives them |
 //! | `hooks`, `middleware` | let the application listen, and step in |
+//! | `observe` | tells what was done, by the batch, for metrics and probes |
 //! | `settle` | writes the decisions back, fenced |
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod follow;
 mod hooks;
 mod lease;
 mod middleware;
+mod observe;
 mod plan;
 mod publish;
 mod rate;
@@ -32,6 +34,9 @@ mod topic;
 
 pub use hooks::{AsyncHooks, DeadLetter, HookCounts, HookFailures, HookResult, Hooks};
 pub use middleware::{Middleware, Next};
+pub use observe::{
+    Claimed, Observer, PublishedBatch, PublishedMessage, Pulse, SettledBatch, SinkPulse, SinkState, WakeRung,
+};
 pub use relay::{Relay, RelayBuilder};
 pub use report::{OnceReport, RunReport};
 pub use retry::RetryPolicy;

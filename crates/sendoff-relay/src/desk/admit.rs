@@ -110,6 +110,7 @@ impl Desk {
             bytes,
             legs,
             undecided,
+            claim: self.claim,
         })
     }
 

@@ -112,6 +112,9 @@ impl Desk {
         self.hooks.each("failed", |hook| {
             hook.failed(&item.delivery, leg, attempts, &error, delay)
         });
+        if let Some(observer) = &self.hooks.observer {
+            self.hooks.guarded("retried", || observer.retried(&item.delivery, leg));
+        }
         self.decide(
             ticket,
             Verdict::Retry {
@@ -169,6 +172,10 @@ impl Desk {
             self.hooks.each("dead_lettered", |hook| {
                 hook.dead_lettered(delivery, name, *reason, error)
             });
+            if let Some(observer) = &self.hooks.observer {
+                self.hooks
+                    .guarded("dead_lettered", || observer.dead_lettered(delivery, name, *reason));
+            }
         }
         let effect = effect_on_followers(&verdict);
         let held = verdict == Verdict::Hold;

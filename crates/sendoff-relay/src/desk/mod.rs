@@ -16,6 +16,7 @@ mod admit;
 mod decide;
 mod gate;
 mod lanes;
+mod observed;
 mod settled;
 #[cfg(test)]
 mod tests;
@@ -33,6 +34,7 @@ use tokio::time::Instant;
 
 use crate::breaker::Breaker;
 use crate::hooks::HookList;
+use crate::observe::Claimed;
 use crate::plan::{Plan, PlannedSink, SinkIndex};
 use crate::rate::Rate;
 use crate::report::RunReport;
@@ -63,6 +65,7 @@ struct Item {
     bytes: usize,
     legs: SmallVec<[Leg; 1]>,
     undecided: usize,
+    claim: Claimed,
 }
 
 impl Item {
@@ -161,6 +164,8 @@ pub(crate) struct Desk {
     /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
     failed: FxHashMap<(Lane, Arc<str>, Arc<str>), FailedHead>,
     gates: FxHashMap<gate::GateKey, gate::Gate>,
+    /// When what is admitted now was read.
+    claim: Claimed,
     pub(crate) report: RunReport,
 }
 
@@ -194,6 +199,10 @@ impl Desk {
             gone: Vec::new(),
             failed: FxHashMap::default(),
             gates: FxHashMap::default(),
+            claim: Claimed {
+                at: now,
+                caught_up: None,
+            },
             report: RunReport::default(),
         }
     }

@@ -4,6 +4,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::Observer;
+
 use super::{AsyncHooks, HookResult, Hooks};
 
 /// What went wrong in hooks, since the relay was built. Clones count together.
@@ -74,6 +76,7 @@ pub(crate) struct HookList {
     pub(crate) hooks: Vec<Arc<dyn Hooks>>,
     /// Started when the relay starts.
     pub(crate) beside: Vec<Arc<dyn AsyncHooks>>,
+    pub(crate) observer: Option<Arc<dyn Observer>>,
     pub(crate) counts: HookCounts,
 }
 
@@ -87,6 +90,12 @@ impl HookList {
             let ended = catch_unwind(AssertUnwindSafe(|| call(hook.as_ref()))).ok();
             self.counts.ended(name, ended);
         }
+    }
+
+    /// Calls an observer.
+    pub(crate) fn guarded(&self, name: &'static str, call: impl FnOnce()) {
+        let ended = catch_unwind(AssertUnwindSafe(call)).ok();
+        self.counts.ended(name, ended.map(Ok));
     }
 }
 

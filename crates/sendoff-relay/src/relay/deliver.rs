@@ -35,6 +35,7 @@ impl Running {
                     Event::Published {
                         sink,
                         tickets,
+                        begun: now,
                         published: work.await,
                     }
                 });
@@ -42,12 +43,14 @@ impl Running {
         }
     }
 
-    pub(super) fn start_settling(&mut self) {
+    pub(super) fn start_settling(&mut self, now: Instant) {
+        self.watched.decided(self.desk.has_settlements(), now);
         if self.settling || !self.desk.has_settlements() {
             return;
         }
         self.settling = true;
         let decided = self.desk.take_settlements(SETTLE_AT_ONCE);
+        self.watched.settling(!self.desk.has_settlements(), now);
         let work = settle(self.store.clone(), self.owner, decided, self.lease.subscribe());
         self.tasks.spawn(async move {
             let (decided, report) = work.await;

@@ -23,6 +23,7 @@ pub(super) enum Event {
     Published {
         sink: SinkIndex,
         tickets: Vec<Ticket>,
+        begun: Instant,
         published: Published,
     },
     Settled(Decided, SettleReport),

@@ -30,6 +30,7 @@ impl Running {
 
     pub(super) fn alive(&mut self, sent: Instant, beat: &Heartbeat) {
         self.lease.send_replace(sent + publishing_time(self.settings.lease));
+        self.watched.relays = beat.relays.len();
         if self.stopping.is_some() {
             return;
         }
@@ -100,6 +101,7 @@ impl Running {
         }
         tracing::info!(event = "lanes_gained", count = grants.len(), "lanes leased");
         self.desk.gain(grants, blocked);
+        self.watched.behind();
         self.gained.extend_from_slice(grants);
         self.next_poll = Instant::now();
         self.next_due = self.next_poll;
@@ -144,6 +146,7 @@ impl Running {
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.unsure = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
+        self.watched.anew();
         self.owner = OwnerId::random();
         self.lease.send_replace(Instant::now());
         self.beating = true;

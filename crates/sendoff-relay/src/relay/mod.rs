@@ -4,6 +4,7 @@ mod deliver;
 mod event;
 mod hold;
 mod janitors;
+mod pulse;
 mod read;
 mod running;
 mod steps;
@@ -19,7 +20,9 @@ use crate::follow::Followers;
 use crate::hooks::HookList;
 use crate::middleware::wrapped;
 use crate::plan::{Plan, PlannedSink};
-use crate::{AsyncHooks, HookCounts, Hooks, Middleware, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
+use crate::{
+    AsyncHooks, HookCounts, Hooks, Middleware, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy,
+};
 use running::Running;
 
 /// Delivers what a store holds to sinks.
@@ -33,6 +36,8 @@ pub struct Relay {
     followers: Followers,
     settings: Settings,
     waker: Waker,
+    /// The bell was given by the application, whose emitters ring it.
+    poked: bool,
 }
 
 impl Relay {
@@ -51,6 +56,7 @@ impl Relay {
             followers: Followers::default(),
             settings: Settings::default(),
             waker: Waker::new(),
+            poked: false,
         }
     }
 
@@ -108,6 +114,7 @@ pub struct RelayBuilder {
     middleware: Vec<Arc<dyn Middleware>>,
     settings: Settings,
     waker: Waker,
+    poked: bool,
     followers: Followers,
 }
 
@@ -161,6 +168,12 @@ impl RelayBuilder {
         self
     }
 
+    /// Sets who watches it at work; there is one.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observer = Some(observer);
+        self
+    }
+
     /// Adds something around publishing to every sink; what is added first is called first.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middleware.push(middleware);
@@ -182,6 +195,7 @@ impl RelayBuilder {
     /// Shares a bell with an outbox in the same process.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
+        self.poked = true;
         self
     }
 
@@ -239,6 +253,7 @@ impl RelayBuilder {
             followers: self.followers,
             settings: self.settings,
             waker: self.waker,
+            poked: self.poked,
         })
     }
 }

@@ -41,7 +41,7 @@ impl Running {
         };
         // The ready table is left out only while no sink can be called: then there is nothing to look for in it, and a
         // one-shot run must not wait for a sink that is down.
-        let everywhere = request.due;
+        let (everywhere, ready) = (request.due, request.ready);
         self.found_nothing = false;
         self.read_begun = now;
         self.tasks.spawn(async move {
@@ -49,6 +49,7 @@ impl Running {
             Event::Read { reader, page }
         });
         self.looks_everywhere = everywhere;
+        self.looks_at_ready = ready;
     }
 
     pub(super) fn take(&mut self, page: Page) {
@@ -76,7 +77,10 @@ impl Running {
         if !self.lost.is_empty() {
             rows.retain(|row| !self.lost.contains(&row.place().lane));
         }
+        let all = self.looks_at_ready && !page.more;
+        let claimed = self.watched.read(self.read_begun, now, all);
         if self.stopping.is_none() {
+            self.desk.claim(claimed);
             self.desk.take(rows, now);
         }
     }

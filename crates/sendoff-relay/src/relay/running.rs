@@ -1,6 +1,7 @@
 //! A relay at work: one loop that starts work, waits for what comes back, and never blocks.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sendoff::store::{Lane, LaneGrant, OwnerId, Place, Reader, RelayStore};
@@ -12,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Relay;
 use super::event::Event;
+use super::pulse::Watched;
 use crate::desk::Desk;
 use crate::follow::Followers;
 use crate::report::RunReport;
@@ -55,6 +57,7 @@ pub(super) struct Running {
     pub(super) row_bytes: usize,
     /// The read that is under way, or was last, looks at both tables.
     pub(super) looks_everywhere: bool,
+    pub(super) looks_at_ready: bool,
     /// When it began.
     pub(super) read_begun: Instant,
     /// It found nothing there.
@@ -71,6 +74,7 @@ pub(super) struct Running {
 
     pub(super) once: bool,
     pub(super) stopping: Option<Instant>,
+    pub(super) watched: Watched,
 }
 
 impl Running {
@@ -100,6 +104,7 @@ impl Running {
             .settings
             .seed
             .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
+        let watched = Watched::new(now, relay.hooks.observer.is_some(), relay.poked);
         let desk = Desk::new(relay.plan, relay.hooks, rng, &relay.settings);
         tracing::info!(event = "relay_started", owner = %owner, name = relay.name, "the relay is enlisted");
         Ok(Self {
@@ -129,6 +134,7 @@ impl Running {
             read_pause: Duration::ZERO,
             row_bytes: 16 << 10,
             looks_everywhere: false,
+            looks_at_ready: false,
             read_begun: now,
             found_nothing: false,
             settling: false,
@@ -139,6 +145,7 @@ impl Running {
             cleaning: false,
             once,
             stopping: None,
+            watched,
             settings: relay.settings,
         })
     }
@@ -148,6 +155,7 @@ impl Running {
         self.listen();
         loop {
             let now = Instant::now();
+            self.tell_pulse(now);
             self.start_what_can_be_started(now);
             if self.is_done(now) {
                 break;
@@ -180,15 +188,18 @@ impl Running {
             return;
         }
         let (store, waker, stop) = (self.store.clone(), self.waker.clone(), self.stop.clone());
+        let listening = self.watched.listening.clone();
         tokio::spawn(async move {
-            let listening = async {
+            let work = async {
                 loop {
                     match store.listen().await {
                         Ok(None) => return,
                         Ok(Some(mut source)) => {
+                            listening.store(true, Ordering::Relaxed);
                             while source.woken().await.is_ok() {
                                 waker.wake();
                             }
+                            listening.store(false, Ordering::Relaxed);
                         }
                         Err(error) => {
                             tracing::debug!(event = "listen_failed", %error, "polling alone");
@@ -198,7 +209,7 @@ impl Running {
                 }
             };
             tokio::select! {
-                () = listening => {}
+                () = work => {}
                 () = stop.cancelled() => {}
             }
         });
@@ -238,6 +249,7 @@ impl Running {
                 at = at.min(probe);
             }
         }
+        at = self.watched.next().map_or(at, |pulse| at.min(pulse));
         // An event that is already due but whose work is under way must not turn this into a busy loop.
         if at <= now { now + BUSY_PAUSE } else { at }
     }

@@ -12,7 +12,7 @@ impl Running {
     pub(super) fn start_what_can_be_started(&mut self, now: Instant) {
         self.start_beat(now);
         self.start_publishing(now);
-        self.start_settling();
+        self.start_settling(now);
         self.start_releasing();
         if self.stopping.is_none() {
             self.start_careful();
@@ -74,12 +74,14 @@ impl Running {
             Event::Published {
                 sink,
                 tickets,
+                begun,
                 published,
             } => {
                 self.with_sink[sink] -= 1;
                 let now = Instant::now();
                 match published {
                     Published::Answered(outcomes) => {
+                        self.desk.tell_published(sink, &tickets, &outcomes, begun, now);
                         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
                             self.desk.outcome(ticket, outcome, now);
                         }
@@ -94,6 +96,7 @@ impl Running {
             }
             Event::Settled(decided, report) => {
                 self.settling = false;
+                self.tell_settled(decided.items.len(), &report);
                 self.desk.settled(decided, &report);
                 // The store may think otherwise, if only this relay's own deadline had passed: then they are given back.
                 self.unsure |= !report.lost.is_empty();
