@@ -11,12 +11,12 @@ const MOST: u32 = 12;
 
 /// Counts the attempts at one transaction.
 #[derive(Debug, Default)]
-pub(crate) struct Attempts(u32);
+pub struct Attempts(u32);
 
 impl Attempts {
     /// Whether to try again after this error. Waits for a moment that grows, and that differs between those who met, so
     /// that they do not meet again.
-    pub(crate) async fn again(&mut self, error: &Error) -> bool {
+    pub async fn again(&mut self, error: &Error) -> bool {
         self.0 += 1;
         if self.0 >= MOST || !is_conflict(error) {
             return false;

@@ -15,13 +15,17 @@ const SESSION: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 
 /// How to connect. The only place that knows about transport.
 #[derive(Debug, Clone)]
-pub(crate) struct Connector {
+pub struct Connector {
     opts: Opts,
     connect_timeout: Duration,
 }
 
 impl Connector {
-    pub(crate) fn new(config: &MysqlConfig) -> Result<Self> {
+    /// How to connect with these settings.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when they cannot be used.
+    pub fn new(config: &MysqlConfig) -> Result<Self> {
         const WHAT: &str = "the MySQL store cannot be set up";
         if config.connect_timeout.is_zero() || config.statement_timeout.is_zero() {
             return Err(Error::new(ErrorKind::Invalid, WHAT)

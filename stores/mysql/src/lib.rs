@@ -45,5 +45,12 @@ mod store;
 mod texts;
 mod work;
 
+/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+pub mod connection {
+    pub use crate::conflict::Attempts;
+    pub use crate::connect::Connector;
+    pub use crate::pool::{Lent, Pool};
+}
+
 pub use config::MysqlConfig;
 pub use store::MysqlStore;

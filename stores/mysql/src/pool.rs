@@ -13,8 +13,9 @@ use tokio::time::timeout;
 use crate::connect::Connector;
 use crate::error::{from_driver, timed_out};
 
+/// Connections to one database.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool(Arc<Inner>);
+pub struct Pool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -26,7 +27,7 @@ struct Inner {
 
 impl Pool {
     /// At most `size` connections, on which one statement may take as long as `limit`.
-    pub(crate) fn new(connector: Connector, size: usize, limit: Duration) -> Self {
+    pub fn new(connector: Connector, size: usize, limit: Duration) -> Self {
         Self(Arc::new(Inner {
             connector,
             idle: Mutex::new(Vec::new()),
@@ -62,7 +63,10 @@ impl Pool {
 
     /// A connection on which a transaction was begun. One that the server has closed since it was last used is found
     /// out here, and another one taken.
-    pub(crate) async fn begin(&self, what: &str) -> Result<Lent> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn begin(&self, what: &str) -> Result<Lent> {
         loop {
             let mut lent = self.lend().await?;
             match lent.script(what, "START TRANSACTION").await {
@@ -74,7 +78,10 @@ impl Pool {
     }
 
     /// Runs one statement that only reads, on one of the connections.
-    pub(crate) async fn rows(&self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn rows(&self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
         let params = params.into();
         loop {
             let mut lent = self.lend().await?;
@@ -102,7 +109,7 @@ impl Pool {
 /// A connection out of a [`Pool`]. It goes back only by [`Lent::give_back`] and [`Lent::roll_back`]; dropped before that
 /// it is closed, and an open transaction with it.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub struct Lent {
     conn: Conn,
     /// Whether it was connected for this call.
     fresh: bool,
@@ -112,20 +119,29 @@ pub(crate) struct Lent {
 
 impl Lent {
     /// Runs a prepared statement and returns its rows.
-    pub(crate) async fn rows(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn rows(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
         let limit = self.pool.0.limit;
         answer(what, limit, self.conn.exec(sql, params.into())).await
     }
 
     /// Runs a prepared statement and tells how many rows it met.
-    pub(crate) async fn change(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<u64> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn change(&mut self, what: &str, sql: &str, params: impl Into<Params>) -> Result<u64> {
         let limit = self.pool.0.limit;
         answer(what, limit, self.conn.exec_drop(sql, params.into())).await?;
         Ok(self.conn.affected_rows())
     }
 
     /// Runs a text that nothing but numbers and hexadecimal digits were put into, and returns its rows.
-    pub(crate) async fn text(&mut self, what: &str, sql: &str) -> Result<Vec<Row>> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn text(&mut self, what: &str, sql: &str) -> Result<Vec<Row>> {
         let limit = self.pool.0.limit;
         answer(what, limit, self.conn.query(sql)).await
     }
@@ -136,19 +152,23 @@ impl Lent {
         answer(what, limit, self.conn.query_drop(sql)).await
     }
 
-    pub(crate) async fn commit(&mut self, what: &str) -> Result<()> {
+    /// Ends the transaction.
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn commit(&mut self, what: &str) -> Result<()> {
         self.script(what, "COMMIT").await
     }
 
     /// Gives up the transaction, and the connection, too, if that does not work.
-    pub(crate) async fn roll_back(mut self, what: &str) {
+    pub async fn roll_back(mut self, what: &str) {
         if self.script(what, "ROLLBACK").await.is_ok() {
             self.give_back();
         }
     }
 
     /// Back into the pool. Only when no transaction is open.
-    pub(crate) fn give_back(self) {
+    pub fn give_back(self) {
         let pool = self.pool.clone();
         pool.idle().push(self.conn);
     }

@@ -20,14 +20,18 @@ type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 
 /// How to connect. The only place that knows about transport.
 #[derive(Clone)]
-pub(crate) struct Connector {
+pub struct Connector {
     driver: tokio_postgres::Config,
     tls: MakeRustlsConnect,
     connect_timeout: Duration,
 }
 
 impl Connector {
-    pub(crate) fn new(config: &PostgresConfig) -> Result<Self> {
+    /// How to connect with these settings.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when they cannot be used.
+    pub fn new(config: &PostgresConfig) -> Result<Self> {
         let (rest, tls) = url::split(&config.url)?;
         let mut driver: tokio_postgres::Config = rest
             .parse()

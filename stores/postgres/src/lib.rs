@@ -60,5 +60,12 @@ mod url;
 mod verify;
 mod work;
 
+/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+pub mod connection {
+    pub use crate::connect::Connector;
+    pub use crate::pipeline::{Param, Statement};
+    pub use crate::pool::{Lent, Pool};
+}
+
 pub use config::PostgresConfig;
 pub use store::PostgresStore;

@@ -8,12 +8,14 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
 /// A parameter with the type it is sent as: statements are never prepared, so the server is told.
-pub(crate) type Param<'a> = (&'a (dyn ToSql + Sync), Type);
+pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
 /// A text with its parameters.
-pub(crate) struct Statement<'a> {
-    pub(crate) sql: &'a str,
-    pub(crate) params: Vec<Param<'a>>,
+pub struct Statement<'a> {
+    /// The text, with `$1` and so on.
+    pub sql: &'a str,
+    /// What stands for them.
+    pub params: Vec<Param<'a>>,
 }
 
 /// One of them on its way.

@@ -15,8 +15,9 @@ use crate::pipeline::{Param, Statement, in_order};
 /// How much longer than the server we wait: an error is better than silence.
 const GRACE: Duration = Duration::from_secs(1);
 
+/// Connections to one database.
 #[derive(Debug, Clone)]
-pub(crate) struct Pool(Arc<Inner>);
+pub struct Pool(Arc<Inner>);
 
 #[derive(Debug)]
 struct Inner {
@@ -34,7 +35,7 @@ impl Pool {
     ///
     /// The server itself ends what takes longer, wherever it got stuck. Nothing is ever cancelled from outside: a
     /// cancel request takes a connection of its own, which makes some poolers stumble, and does not say what came of it.
-    pub(crate) fn new(connector: Connector, size: usize, limit: Duration, settings: &str) -> Self {
+    pub fn new(connector: Connector, size: usize, limit: Duration, settings: &str) -> Self {
         let limit_ms = limit.as_millis().min(i32::MAX.unsigned_abs().into());
         Self(Arc::new(Inner {
             connector,
@@ -50,7 +51,7 @@ impl Pool {
     ///
     /// # Errors
     /// [`ErrorKind::Unreachable`]; [`ErrorKind::Busy`] when none came free in time.
-    pub(crate) async fn lend(&self) -> Result<Lent> {
+    pub async fn lend(&self) -> Result<Lent> {
         let waiting = timeout(self.0.limit, Arc::clone(&self.0.permits).acquire_owned());
         let Ok(Ok(permit)) = waiting.await else {
             return Err(Error::new(ErrorKind::Busy, "no connection to the database came free")
@@ -69,7 +70,10 @@ impl Pool {
     }
 
     /// Runs one statement on one of the connections.
-    pub(crate) async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+    ///
+    /// # Errors
+    /// What the server said, in the words of [`sendoff::Error`].
+    pub async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         let lent = self.lend().await?;
         let rows = lent.run(what, sql, params).await?;
         lent.give_back();
@@ -92,7 +96,7 @@ impl Pool {
 ///
 /// Everything runs in a transaction, because only that can be given a limit without leaving a trace in the session.
 #[derive(Debug)]
-pub(crate) struct Lent {
+pub struct Lent {
     session: Session,
     pool: Pool,
     _permit: OwnedSemaphorePermit,
@@ -110,7 +114,10 @@ impl Lent {
     }
 
     /// Runs statements as one transaction, in one round trip. Returns the rows of each.
-    pub(crate) async fn run_all(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
+    ///
+    /// # Errors
+    /// Of the first statement that failed; then none has had an effect.
+    pub async fn run_all(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
         self.send(what, Some(&self.pool.0.begin), statements, Some("COMMIT"))
             .await
     }
@@ -166,7 +173,7 @@ impl Lent {
     }
 
     /// Back into the pool. Only when no transaction is open.
-    pub(crate) fn give_back(self) {
+    pub fn give_back(self) {
         let mut idle = self.pool.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(self.session);
     }

@@ -21,7 +21,10 @@ thread_local! {
 }
 
 /// Makes a connection, and every later one of this thread, wait so long for a lock.
-pub(crate) fn wait_for_locks(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
+///
+/// # Errors
+/// When SQLite refuses the handler.
+pub fn wait_for_locks(connection: &Connection, timeout: Duration) -> rusqlite::Result<()> {
     TIMEOUT.set(timeout);
     connection.busy_handler(Some(wait))
 }

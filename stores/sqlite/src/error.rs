@@ -4,7 +4,7 @@ use rusqlite::ErrorCode;
 use sendoff::{Error, ErrorKind};
 
 /// What failed, with why and what to do next.
-pub(crate) fn explain(what: &str, error: rusqlite::Error) -> Error {
+pub fn explain(what: &str, error: rusqlite::Error) -> Error {
     let (kind, next) = judge(&error);
     let because = match &error {
         // Its own words quote the whole statement.
@@ -18,7 +18,7 @@ pub(crate) fn explain(what: &str, error: rusqlite::Error) -> Error {
 }
 
 /// Whether the file may have been damaged, moved or replaced under the connection, so that it has to be opened anew.
-pub(crate) fn breaks_connection(error: &rusqlite::Error) -> bool {
+pub fn breaks_connection(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(

@@ -41,5 +41,11 @@ mod store;
 mod work;
 mod worker;
 
+/// What stores of other tables in the same file need: waiting for the write lock, and errors, are understood in one place.
+pub mod connection {
+    pub use crate::busy::wait_for_locks;
+    pub use crate::error::{breaks_connection, explain};
+}
+
 pub use config::SqliteConfig;
 pub use store::SqliteStore;

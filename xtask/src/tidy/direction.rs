@@ -51,6 +51,21 @@ const EXCEPTIONS: &[Exception] = &[
         to: "sendoff-sink-redis",
         because: "tasks for Celery are elements of lists in Redis: connections and refusals are understood in one place",
     },
+    Exception {
+        from: "sendoff-store-django-celery",
+        to: "sendoff-store-postgres",
+        because: "other tables in the same kind of database: transport, limits and errors are understood in one place",
+    },
+    Exception {
+        from: "sendoff-store-django-celery",
+        to: "sendoff-store-mysql",
+        because: "other tables in the same kind of database: transport, limits and errors are understood in one place",
+    },
+    Exception {
+        from: "sendoff-store-django-celery",
+        to: "sendoff-store-sqlite",
+        because: "other tables in the same kind of database: transport, limits and errors are understood in one place",
+    },
 ];
 
 /// Finds crates that know a crate they must not know.

@@ -1,0 +1,1 @@
+DELETE FROM celery_outbox WHERE id = ? AND updated_at = ?

@@ -1,0 +1,5 @@
+INSERT INTO celery_outbox (created_at, retries, task_id, task_name, args, kwargs, options, sentry_trace_id,
+    sentry_baggage, structlog_context, schema_version, redacted_args, redacted_kwargs)
+SELECT UTC_TIMESTAMP(6), 0, task_id, task_name, args, kwargs, options, sentry_trace_id, sentry_baggage,
+    structlog_context, schema_version, redacted_args, redacted_kwargs
+FROM celery_outbox_dead_letter WHERE id IN ({ids}) ORDER BY id

@@ -1,0 +1,1 @@
+DELETE FROM celery_outbox_dead_letter WHERE id IN ({ids})

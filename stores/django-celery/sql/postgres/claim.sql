@@ -1,0 +1,25 @@
+-- Three ways to be eligible, each with the index that its table has for it: one condition with OR would walk the primary
+-- key past every row that waits. Rows that another relay is just claiming are locked, and skipped. What is locked and not
+-- among the first is let go at once.
+WITH fresh AS (
+    SELECT id FROM celery_outbox
+    WHERE updated_at IS NULL AND schema_version BETWEEN 1 AND 1
+    ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
+), due AS (
+    SELECT id FROM celery_outbox
+    WHERE retry_after <= statement_timestamp() AND updated_at IS NOT NULL AND schema_version BETWEEN 1 AND 1
+    ORDER BY retry_after, id LIMIT $1 FOR UPDATE SKIP LOCKED
+), stale AS (
+    SELECT id FROM celery_outbox
+    WHERE retry_after IS NULL AND updated_at <= statement_timestamp() - make_interval(secs => $2)
+        AND schema_version BETWEEN 1 AND 1
+    ORDER BY updated_at, id LIMIT $1 FOR UPDATE SKIP LOCKED
+), picked AS (
+    SELECT id FROM (SELECT id FROM fresh UNION ALL SELECT id FROM due UNION ALL SELECT id FROM stale) AS eligible
+    ORDER BY id LIMIT $1
+)
+-- A retry_after that stayed in the past would leave the row eligible while it is on its way.
+UPDATE celery_outbox SET updated_at = statement_timestamp(), retry_after = NULL
+WHERE id = ANY (ARRAY(SELECT id FROM picked))
+RETURNING id, task_id, task_name, args::text, kwargs::text, options::text, retries, created_at, updated_at,
+    sentry_trace_id, sentry_baggage

@@ -1,0 +1,19 @@
+-- Three ways to be eligible, each with the index that its table has for it.
+-- A retry_after that stayed in the past would leave the row eligible while it is on its way.
+UPDATE celery_outbox SET updated_at = ?1, retry_after = NULL
+WHERE id IN (
+    SELECT id FROM (
+        SELECT id FROM (SELECT id FROM celery_outbox
+            WHERE updated_at IS NULL AND schema_version BETWEEN 1 AND 1 ORDER BY id LIMIT ?3)
+        UNION ALL
+        SELECT id FROM (SELECT id FROM celery_outbox
+            WHERE retry_after <= ?1 AND updated_at IS NOT NULL AND schema_version BETWEEN 1 AND 1
+            ORDER BY retry_after, id LIMIT ?3)
+        UNION ALL
+        SELECT id FROM (SELECT id FROM celery_outbox
+            WHERE retry_after IS NULL AND updated_at <= strftime('%Y-%m-%d %H:%M:%f', ?1, ?2)
+                AND schema_version BETWEEN 1 AND 1
+            ORDER BY updated_at, id LIMIT ?3)
+    ) ORDER BY id LIMIT ?3
+)
+RETURNING id, task_id, task_name, args, kwargs, options, retries, created_at, sentry_trace_id, sentry_baggage

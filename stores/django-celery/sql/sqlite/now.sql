@@ -1,0 +1,2 @@
+-- As Django's Now() writes it.
+SELECT strftime('%Y-%m-%d %H:%M:%f', 'now')

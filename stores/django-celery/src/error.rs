@@ -1,0 +1,27 @@
+//! The errors of connections, with advice for tables that Django's migrations make.
+
+use sendoff::{Error, ErrorKind};
+
+/// Tables that are missing are not made by this program.
+pub(crate) fn of_table(error: Error) -> Error {
+    match error.kind() {
+        ErrorKind::SchemaMissing | ErrorKind::SchemaTooOld => {
+            let why = error.why().unwrap_or("a table or a column is not there").to_owned();
+            Error::new(error.kind(), error.what())
+                .because(why)
+                .next_step(
+                    "run `python manage.py migrate django_celery_outbox` with django-celery-outbox 0.4, and check that this \
+                     is the database, and the schema, that Django uses",
+                )
+                .with_source(error)
+        }
+        _ => error,
+    }
+}
+
+/// A value of a row cannot be read.
+pub(crate) fn odd_row(why: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Backend, "a row of celery_outbox cannot be read")
+        .because(why)
+        .next_step("compare the table with what django-celery-outbox 0.4 makes")
+}

@@ -1,0 +1,40 @@
+//! The tables of `django-celery-outbox`, and a relay for them.
+//!
+//! A Django application with [django-celery-outbox](https://pypi.org/project/django-celery-outbox/) 0.4 writes its Celery
+//! tasks to `celery_outbox`, in its own transactions. [`DjangoRelay`] brings them to the broker in place of the package's
+//! own relay, or beside it: a row is claimed with the same stamps, so neither sends what the other has in hand.
+//!
+//! These tables have no lanes. A row is eligible when it was never tried, when its `retry_after` has come, or when whoever
+//! claimed it has not been heard of for the stale timeout; claiming stamps `updated_at`.
+//!
+//! | step | where |
+//! |---|---|
+//! | claim | [`DjangoOutbox::claim`], SQL in `sql/` |
+//! | read a row as a task | [`Row::delivery`] |
+//! | publish | [`DjangoRelay`], to any [`sendoff::Sink`] for Celery tasks |
+//! | settle: sent, failed, deferred, dead, released | [`Settlement`], [`DjangoOutbox::settle`] |
+//! | replay, purge, count | [`DjangoOutbox`] |
+#![forbid(unsafe_code)]
+
+mod claim;
+mod config;
+mod error;
+mod instant;
+mod mysql;
+mod options;
+mod outbox;
+mod postgres;
+mod relay;
+mod row;
+mod settlement;
+mod sqlite;
+mod stats;
+mod table;
+
+pub use claim::{Claim, Stamp};
+pub use config::{Database, DjangoConfig};
+pub use outbox::DjangoOutbox;
+pub use relay::{DjangoRelay, Report, Settings};
+pub use row::Row;
+pub use settlement::{Dead, Failed, Settlement};
+pub use stats::Stats;

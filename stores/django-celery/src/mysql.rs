@@ -1,0 +1,263 @@
+//! The tables in MySQL or MariaDB.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::civil::DateTime;
+use mysql_async::{FromRowError, Row as MysqlRow, Value, from_row_opt};
+use sendoff::Result;
+use sendoff_store_mysql::MysqlConfig;
+use sendoff_store_mysql::connection::{Attempts, Connector, Lent, Pool};
+
+use crate::error::odd_row;
+use crate::instant::in_utc;
+use crate::table::Table;
+use crate::{Claim, DjangoConfig, Row, Settlement, Stamp, Stats};
+
+pub(crate) struct MysqlTable {
+    /// Apart, so that claiming does not wait for settling.
+    claiming: Pool,
+    settling: Pool,
+    operating: Pool,
+    time_zone: Option<String>,
+}
+
+impl MysqlTable {
+    pub(crate) fn new(url: &str, config: &DjangoConfig) -> Result<Self> {
+        let mut settings = MysqlConfig::new(url);
+        settings.connect_timeout = config.connect_timeout;
+        settings.statement_timeout = config.statement_timeout;
+        let connector = Connector::new(&settings)?;
+        let pool = |size| Pool::new(connector.clone(), size, config.statement_timeout);
+        Ok(Self {
+            claiming: pool(1),
+            settling: pool(2),
+            operating: pool(1),
+            time_zone: config.mysql_time_zone.clone(),
+        })
+    }
+
+    /// Now, as stamps are written.
+    async fn now(&self, lent: &mut Lent) -> Result<String> {
+        let sql = include_str!("../sql/mysql/now.sql");
+        let found = lent
+            .rows("asking for the time failed", sql, (self.time_zone.clone(),))
+            .await?;
+        let now: Option<(Option<String>,)> = found.into_iter().next().map(read).transpose()?;
+        now.and_then(|(now,)| now).ok_or_else(|| {
+            odd_row("the database does not know the time zone of the sessions (load its time zone tables, or name an offset)")
+        })
+    }
+}
+
+/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one.
+macro_rules! transact {
+    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {{
+        let mut attempts = Attempts::default();
+        loop {
+            let mut $lent = $pool.begin($what).await?;
+            let done: Result<_> = match $work {
+                Ok(done) => $lent.commit($what).await.map(|()| done),
+                Err(error) => Err(error),
+            };
+            match done {
+                Ok(done) => {
+                    $lent.give_back();
+                    break Ok(done);
+                }
+                Err(error) => {
+                    $lent.roll_back($what).await;
+                    if !attempts.again(&error).await {
+                        break Err(error);
+                    }
+                }
+            }
+        }
+    }};
+}
+
+#[async_trait]
+impl Table for MysqlTable {
+    async fn check(&self) -> Result<()> {
+        let what = "the tables of django-celery-outbox cannot be used";
+        let sql = include_str!("../sql/mysql/check.sql");
+        self.operating.rows(what, sql, ()).await?;
+        Ok(())
+    }
+
+    async fn claim(&self, limit: u32, stale: Duration) -> Result<Claim> {
+        transact!(self.claiming, "claiming tasks failed", lent => self.claim_in(&mut lent, limit, stale).await)
+    }
+
+    async fn settle(&self, stamp: &Stamp, settlement: &Settlement) -> Result<()> {
+        let Stamp::Text(stamp) = stamp else {
+            return Err(odd_row("the claim was made in another database"));
+        };
+        transact!(self.settling, "settling tasks failed", lent => self.settle_in(&mut lent, stamp, settlement).await)
+    }
+
+    async fn replay(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+        if ids.is_some_and(<[i64]>::is_empty) {
+            return Ok(0);
+        }
+        transact!(self.operating, "replaying dead letters failed", lent => replay_in(&mut lent, ids, limit).await)
+    }
+
+    async fn purge(&self, older_than: Duration) -> Result<u64> {
+        let what = "purging dead letters failed";
+        let sql = include_str!("../sql/mysql/purge.sql");
+        transact!(self.operating, what, lent => lent.change(what, sql, (micros(older_than),)).await)
+    }
+
+    async fn stats(&self, stale: Duration) -> Result<Stats> {
+        let what = "counting tasks failed";
+        let mut lent = self.operating.begin(what).await?;
+        let now = self.now(&mut lent).await?;
+        let sql = include_str!("../sql/mysql/stats.sql");
+        let found = lent.rows(what, sql, (&now, &now, micros(stale))).await?;
+        lent.roll_back(what).await;
+        let row = found
+            .into_iter()
+            .next()
+            .ok_or_else(|| odd_row("counting gave no row"))?;
+        let (eligible, waiting, dead, oldest): (i64, i64, i64, Option<i64>) = read(row)?;
+        Ok(Stats {
+            eligible: eligible.unsigned_abs(),
+            waiting: waiting.unsigned_abs(),
+            dead: dead.unsigned_abs(),
+            oldest: oldest.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+        })
+    }
+}
+
+impl MysqlTable {
+    async fn claim_in(&self, lent: &mut Lent, limit: u32, stale: Duration) -> Result<Claim> {
+        let what = "claiming tasks failed";
+        let now = self.now(lent).await?;
+        let sql = include_str!("../sql/mysql/claim.sql");
+        let found = lent.rows(what, sql, (&now, &now, micros(stale), limit)).await?;
+        let rows: Vec<Row> = found.into_iter().map(decode).collect::<Result<_>>()?;
+        if !rows.is_empty() {
+            let ids = rows.iter().map(|row| row.id);
+            let sql = with_ids(include_str!("../sql/mysql/stamp.sql"), ids);
+            lent.change(what, &sql, (&now,)).await?;
+        }
+        Ok(Claim {
+            rows,
+            stamp: Stamp::Text(now),
+        })
+    }
+
+    async fn settle_in(&self, lent: &mut Lent, stamp: &str, settlement: &Settlement) -> Result<()> {
+        let what = "settling tasks failed";
+        let Settlement {
+            sent,
+            failed,
+            deferred,
+            cooldown,
+            dead,
+            released,
+        } = settlement;
+        if !sent.is_empty() {
+            let sql = with_ids(include_str!("../sql/mysql/sent.sql"), sent.iter().copied());
+            lent.text(what, &sql).await?;
+        }
+        if !failed.is_empty() || !deferred.is_empty() {
+            let now = self.now(lent).await?;
+            for failed in failed {
+                let params = (&now, micros(failed.delay), &now, failed.id, stamp);
+                lent.change(what, include_str!("../sql/mysql/fail.sql"), params).await?;
+            }
+            if !deferred.is_empty() {
+                let sql = with_ids(include_str!("../sql/mysql/defer.sql"), deferred.iter().copied());
+                let params = (&now, micros(*cooldown), &now, stamp);
+                lent.change(what, &sql, params).await?;
+            }
+        }
+        for dead in dead {
+            let params = (&dead.reason, dead.id, stamp);
+            lent.change(what, include_str!("../sql/mysql/die.sql"), params).await?;
+            lent.change(what, include_str!("../sql/mysql/bury.sql"), (dead.id, stamp))
+                .await?;
+        }
+        if !released.is_empty() {
+            let sql = with_ids(include_str!("../sql/mysql/release.sql"), released.iter().copied());
+            lent.change(what, &sql, (stamp,)).await?;
+        }
+        Ok(())
+    }
+}
+
+async fn replay_in(lent: &mut Lent, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+    let what = "replaying dead letters failed";
+    let which = match ids {
+        Some(ids) => with_ids("id IN ({ids})", ids.iter().copied()),
+        None => "TRUE".to_owned(),
+    };
+    let sql = include_str!("../sql/mysql/replay_lock.sql").replace("{which}", &which);
+    let locked: Vec<(i64,)> = lent
+        .rows(what, &sql, (limit,))
+        .await?
+        .into_iter()
+        .map(read)
+        .collect::<Result<_>>()?;
+    if locked.is_empty() {
+        return Ok(0);
+    }
+    for sql in [
+        include_str!("../sql/mysql/replay.sql"),
+        include_str!("../sql/mysql/replayed.sql"),
+    ] {
+        lent.text(what, &with_ids(sql, locked.iter().map(|(id,)| *id))).await?;
+    }
+    Ok(locked.len() as u64)
+}
+
+/// Lists of different lengths would each be prepared anew; numbers can stand in the text.
+fn with_ids(sql: &str, ids: impl Iterator<Item = i64>) -> String {
+    let ids: Vec<String> = ids.map(|id| id.to_string()).collect();
+    sql.replace("{ids}", &ids.join(","))
+}
+
+fn micros(duration: Duration) -> i64 {
+    i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
+}
+
+fn read<T: mysql_async::prelude::FromRow>(row: MysqlRow) -> Result<T> {
+    from_row_opt(row).map_err(|FromRowError(_)| odd_row("a column has another type than it should have"))
+}
+
+fn decode(mut row: MysqlRow) -> Result<Row> {
+    Ok(Row {
+        id: take(&mut row, 0)?,
+        task_id: take(&mut row, 1)?,
+        task_name: take(&mut row, 2)?,
+        args: take(&mut row, 3)?,
+        kwargs: take(&mut row, 4)?,
+        options: take(&mut row, 5)?,
+        retries: u16::try_from(take::<i16>(&mut row, 6)?).unwrap_or(0),
+        created_at: match row.take::<Value, _>(7) {
+            Some(Value::Date(year, month, day, hour, minute, second, micros)) => {
+                let part = |part: u8| i8::try_from(part).unwrap_or(0);
+                let at = DateTime::new(
+                    i16::try_from(year).unwrap_or(0),
+                    part(month),
+                    part(day),
+                    part(hour),
+                    part(minute),
+                    part(second),
+                    i32::try_from(micros).unwrap_or(0) * 1000,
+                );
+                in_utc(at.map_err(|error| odd_row(error.to_string()))?)?
+            }
+            _ => return Err(odd_row("its created_at is no point in time")),
+        },
+        sentry_trace_id: take(&mut row, 8)?,
+        sentry_baggage: take(&mut row, 9)?,
+    })
+}
+
+fn take<T: mysql_async::prelude::FromValue>(row: &mut MysqlRow, at: usize) -> Result<T> {
+    let value = row.take_opt(at).and_then(Result::ok);
+    value.ok_or_else(|| odd_row(format!("column {at} has another type than it should have")))
+}

@@ -1,0 +1,130 @@
+//! What becomes of a row, by the rules of the Python relay.
+
+use sendoff::{Outcome, Reason};
+
+use super::Settings;
+use crate::{Dead, Failed, Row, Settlement};
+
+/// Decides about rows, one after the other.
+pub(super) struct Decision<'a> {
+    settings: &'a Settings,
+    pub(super) settlement: Settlement,
+    /// Whether the broker seems to be down.
+    pub(super) outage: Option<String>,
+}
+
+impl<'a> Decision<'a> {
+    pub(super) fn new(settings: &'a Settings) -> Self {
+        Self {
+            settings,
+            settlement: Settlement {
+                cooldown: settings.broker_outage_cooldown,
+                ..Settlement::default()
+            },
+            outage: None,
+        }
+    }
+
+    /// A row that had all its attempts before it was claimed: `max_retries` was lowered, or a relay stopped in between.
+    pub(super) fn exceeded(&mut self, row: &Row) {
+        let reason = format!(
+            "{} attempts have failed, and max_retries is {}",
+            row.retries, self.settings.max_retries
+        );
+        self.die(row, reason);
+    }
+
+    /// What the broker said about a row. Nobody is to blame for a broker that is down, or that hung up.
+    pub(super) fn answered(&mut self, row: &Row, outcome: Outcome, rng: &mut fastrand::Rng) {
+        match outcome {
+            Outcome::Delivered => self.settlement.sent.push(row.id),
+            Outcome::SinkDown(reason) | Outcome::Unknown(reason) => {
+                self.settlement.deferred.push(row.id);
+                self.outage.get_or_insert_with(|| reason.text().to_owned());
+            }
+            Outcome::Temporary(reason) | Outcome::Permanent(reason) => self.failed(row, &reason, rng),
+        }
+    }
+
+    /// An attempt is charged. What is permanent here may be mended there: a queue appears once its worker starts.
+    pub(super) fn failed(&mut self, row: &Row, reason: &Reason, rng: &mut fastrand::Rng) {
+        let Row {
+            id,
+            task_id,
+            task_name,
+            retries,
+            ..
+        } = row;
+        if retries.saturating_add(1) >= self.settings.max_retries {
+            return self.die(row, reason.text().to_owned());
+        }
+        let delay = self.settings.delay(*retries, rng);
+        let delay = delay.max(reason.asked_delay().unwrap_or_default());
+        tracing::warn!(event = "celery_task_failed", id, %task_id, %task_name, retries, ?delay, reason = reason.text());
+        self.settlement.failed.push(Failed { id: *id, delay });
+    }
+
+    fn die(&mut self, row: &Row, reason: String) {
+        let Row {
+            id,
+            task_id,
+            task_name,
+            retries,
+            ..
+        } = row;
+        tracing::error!(event = "celery_task_dead", id, %task_id, %task_name, retries, %reason);
+        self.settlement.dead.push(Dead { id: *id, reason });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::{Duration, SystemTime};
+
+    use super::*;
+
+    fn row(id: i64, retries: u16) -> Row {
+        Row {
+            id,
+            task_id: "t".to_owned(),
+            task_name: "n".to_owned(),
+            args: "[]".to_owned(),
+            kwargs: "{}".to_owned(),
+            options: "{}".to_owned(),
+            retries,
+            created_at: SystemTime::UNIX_EPOCH,
+            sentry_trace_id: None,
+            sentry_baggage: None,
+        }
+    }
+
+    #[test]
+    fn every_outcome_has_its_end() {
+        let settings = Settings::default();
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut decision = Decision::new(&settings);
+        decision.answered(&row(1, 0), Outcome::Delivered, &mut rng);
+        decision.answered(&row(2, 4), Outcome::SinkDown("gone".into()), &mut rng);
+        decision.answered(&row(3, 4), Outcome::Unknown("hung up".into()), &mut rng);
+        decision.answered(&row(4, 3), Outcome::Permanent("unroutable".into()), &mut rng);
+        decision.answered(&row(5, 4), Outcome::Permanent("unroutable".into()), &mut rng);
+        let late = Reason::new("busy").retry_after(Duration::from_secs(5000));
+        decision.answered(&row(6, 0), Outcome::Temporary(late), &mut rng);
+        decision.exceeded(&row(7, 9));
+        assert_eq!(decision.outage.as_deref(), Some("gone"));
+        let settlement = decision.settlement;
+        assert_eq!((settlement.sent, settlement.deferred), (vec![1], vec![2, 3]));
+        assert_eq!(settlement.cooldown, Duration::from_secs(30));
+        let delays: Vec<(i64, u64)> = settlement
+            .failed
+            .iter()
+            .map(|row| (row.id, row.delay.as_secs()))
+            .collect();
+        assert!(matches!(delays[..], [(4, 960..=972), (6, 5000)]), "{delays:?}");
+        let [first, second] = &settlement.dead[..] else {
+            panic!("{:?}", settlement.dead)
+        };
+        assert_eq!((first.id, first.reason.as_str()), (5, "unroutable"));
+        assert!(second.id == 7 && second.reason.contains("max_retries is 5"));
+    }
+}

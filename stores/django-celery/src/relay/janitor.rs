@@ -1,0 +1,55 @@
+//! What is done beside: counting rows for the log, and deleting old dead letters.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::Settings;
+use crate::{DjangoOutbox, Stats};
+
+/// How often old dead letters are looked for.
+const PURGE_EVERY: Duration = Duration::from_secs(3600);
+
+/// Works until it is aborted.
+pub(super) async fn run(outbox: DjangoOutbox, settings: Arc<Settings>) {
+    let mut counting = interval(settings.queue_snapshot_refresh);
+    let mut purging = interval(PURGE_EVERY);
+    counting.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    purging.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut last = None;
+    loop {
+        tokio::select! {
+            _ = counting.tick() => count(&outbox, &settings, &mut last).await,
+            _ = purging.tick() => purge(&outbox, &settings).await,
+        }
+    }
+}
+
+/// Only what has changed is worth a line.
+async fn count(outbox: &DjangoOutbox, settings: &Settings, last: &mut Option<(u64, u64, u64)>) {
+    let Ok(stats) = outbox.stats(settings.stale_timeout).await else {
+        // Claiming tells what is wrong.
+        return;
+    };
+    let Stats {
+        eligible,
+        waiting,
+        dead,
+        oldest,
+    } = stats;
+    if last.replace((eligible, waiting, dead)) != Some((eligible, waiting, dead)) {
+        tracing::info!(event = "celery_queue", eligible, waiting, dead, ?oldest);
+    }
+}
+
+async fn purge(outbox: &DjangoOutbox, settings: &Settings) {
+    let Some(retention) = settings.dead_letter_retention else {
+        return;
+    };
+    match outbox.purge(retention).await {
+        Ok(0) => {}
+        Ok(purged) => tracing::info!(event = "celery_dead_letters_purged", purged),
+        Err(error) => tracing::warn!(event = "celery_purge_failed", %error, "trying again later"),
+    }
+}

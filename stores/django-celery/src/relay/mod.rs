@@ -1,0 +1,122 @@
+//! The relay: claim → publish → settle, each while the others are at work.
+
+mod claiming;
+mod decide;
+mod janitor;
+mod liveness;
+mod publish;
+mod publishing;
+mod report;
+mod settings;
+mod settling;
+mod suspects;
+
+use std::sync::Arc;
+
+use sendoff::{Error, ErrorKind, Result, Sink};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+
+pub use report::Report;
+pub use settings::Settings;
+
+use crate::{Claim, DjangoOutbox, Settlement, Stamp};
+
+/// Brings the rows of `celery_outbox` to a broker.
+///
+/// - A row is claimed before it is sent and deleted after the broker confirmed it: at least once.
+/// - A row that fails is tried again after a delay, and is a dead letter after `max_retries` attempts, with the reason.
+/// - A broker that is down costs no attempt. Nothing more is claimed until it answers.
+/// - A stop gives back what was claimed and not sent, for others to take at once.
+pub struct DjangoRelay {
+    outbox: DjangoOutbox,
+    sink: Arc<dyn Sink>,
+    settings: Arc<Settings>,
+}
+
+/// Rows on their way from claiming to publishing.
+struct Claimed {
+    claim: Claim,
+    /// Before which they were asked for: the stamp is not older.
+    asked_at: Instant,
+}
+
+/// What is to be written back.
+struct Settling {
+    stamp: Stamp,
+    settlement: Settlement,
+}
+
+impl DjangoRelay {
+    /// A relay.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for settings that cannot be used.
+    pub fn new(outbox: DjangoOutbox, sink: Arc<dyn Sink>, settings: Settings) -> Result<Self> {
+        settings.validate()?;
+        Ok(Self {
+            outbox,
+            sink,
+            settings: Arc::new(settings),
+        })
+    }
+
+    /// Works until it is told to stop. A database that cannot be reached is waited for.
+    ///
+    /// # Errors
+    /// Only when a part of it panicked.
+    pub async fn run(self, stop: CancellationToken) -> Result<Report> {
+        self.work(stop, false).await
+    }
+
+    /// Sends what is eligible now, and ends.
+    ///
+    /// # Errors
+    /// What kept it from claiming.
+    pub async fn run_once(self, stop: CancellationToken) -> Result<Report> {
+        self.work(stop, true).await
+    }
+
+    async fn work(self, stop: CancellationToken, once: bool) -> Result<Report> {
+        let Self { outbox, sink, settings } = self;
+        // One claim waits while another is with the broker: the next one is then there without a pause.
+        let (claimed, claims) = mpsc::channel(1);
+        let (settled, settlements) = mpsc::channel(2);
+        let (down, is_down) = watch::channel(false);
+        let janitor = tokio::spawn(janitor::run(outbox.clone(), Arc::clone(&settings)));
+        let claiming = claiming::Claiming {
+            outbox: outbox.clone(),
+            settings: Arc::clone(&settings),
+            claimed,
+            is_down,
+            stop: stop.clone(),
+            once,
+        };
+        let publishing = publishing::Publishing {
+            sink: Arc::clone(&sink),
+            settings: Arc::clone(&settings),
+            claims,
+            settled,
+            down,
+            stop,
+        };
+        let settling = tokio::spawn(settling::run(outbox, settlements, settings));
+        let claiming = tokio::spawn(claiming.run());
+        let publishing = tokio::spawn(publishing.run());
+        let claimed = claiming.await;
+        let published = publishing.await;
+        let report = settling.await;
+        janitor.abort();
+        sink.close().await;
+        claimed.map_err(panicked)??;
+        published.map_err(panicked)?;
+        report.map_err(panicked)
+    }
+}
+
+fn panicked(error: tokio::task::JoinError) -> Error {
+    Error::new(ErrorKind::Backend, "a part of the relay stopped in the middle")
+        .because(error.to_string())
+        .next_step("look for a panic above this line, and report it")
+}

@@ -1,0 +1,149 @@
+//! Publishing, and watching whether the broker is there.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::future::BoxFuture;
+use futures::stream::FuturesUnordered;
+use sendoff::Sink;
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::publish::{Published, publish};
+use super::suspects::Suspects;
+use super::{Claimed, Settings, Settling};
+use crate::{Settlement, Stamp};
+
+/// The first pause before a broker that is down is looked at again; doubles up to the cooldown.
+const FIRST_PAUSE: Duration = Duration::from_secs(1);
+
+pub(super) struct Publishing {
+    pub(super) sink: Arc<dyn Sink>,
+    pub(super) settings: Arc<Settings>,
+    pub(super) claims: mpsc::Receiver<Claimed>,
+    pub(super) settled: mpsc::Sender<Settling>,
+    pub(super) down: watch::Sender<bool>,
+    pub(super) stop: CancellationToken,
+}
+
+/// A broker that is down.
+struct Down {
+    look_at: Instant,
+    pause: Duration,
+}
+
+type UnderWay = FuturesUnordered<BoxFuture<'static, (Stamp, Published)>>;
+
+impl Publishing {
+    pub(super) async fn run(mut self) {
+        let suspects = Arc::new(Suspects::default());
+        let mut under_way = UnderWay::new();
+        let mut down: Option<Down> = None;
+        let stop = self.stop.clone();
+        let out_of_time = async {
+            stop.cancelled().await;
+            sleep(self.settings.shutdown_timeout).await;
+        };
+        tokio::pin!(out_of_time);
+        loop {
+            let has_room = under_way.len() < self.settings.publish_concurrency;
+            tokio::select! {
+                biased;
+                Some((stamp, published)) = under_way.next() => {
+                    let Published { settlement, outage } = published;
+                    match outage {
+                        Some(reason) => self.note_down(&mut down, &reason),
+                        None if !settlement.sent.is_empty() => self.note_up(&mut down),
+                        None => {}
+                    }
+                    self.settle(stamp, settlement).await;
+                }
+                claimed = self.claims.recv(), if has_room => {
+                    let Some(claimed) = claimed else { break };
+                    let Claimed { claim, asked_at } = claimed;
+                    if down.is_some() || self.stop.is_cancelled() || self.is_too_old(asked_at) {
+                        let released = claim.rows.iter().map(|row| row.id).collect();
+                        self.settle(claim.stamp, Settlement { released, ..Settlement::default() }).await;
+                        continue;
+                    }
+                    let (sink, settings) = (Arc::clone(&self.sink), Arc::clone(&self.settings));
+                    let suspects = Arc::clone(&suspects);
+                    under_way.push(Box::pin(async move {
+                        let published = publish(&claim, sink.as_ref(), &settings, &suspects).await;
+                        (claim.stamp, published)
+                    }));
+                }
+                () = look(&down) => self.look(&mut down).await,
+                // What is with the broker now may or may not arrive: it is left to the stale timeout.
+                () = &mut out_of_time => break,
+            }
+        }
+        // No claim comes any more; what is under way may end.
+        let limit = self.settings.shutdown_timeout;
+        while let Ok(Some((stamp, published))) = timeout(limit, under_way.next()).await {
+            self.settle(stamp, published.settlement).await;
+        }
+        if !under_way.is_empty() {
+            tracing::warn!(
+                event = "celery_stop",
+                batches = under_way.len(),
+                "stopped before the broker answered"
+            );
+        }
+    }
+
+    async fn settle(&self, stamp: Stamp, settlement: Settlement) {
+        // It ends only with its senders.
+        let _ = self.settled.send(Settling { stamp, settlement }).await;
+    }
+
+    /// Whether somebody else may take these rows over before the broker has answered for them.
+    fn is_too_old(&self, asked_at: Instant) -> bool {
+        let limits = self.sink.limits();
+        let limit = limits.timeout.unwrap_or_default().max(self.settings.send_timeout);
+        asked_at.elapsed() + limit >= self.settings.stale_timeout
+    }
+
+    fn note_down(&self, down: &mut Option<Down>, reason: &str) {
+        if down.is_none() {
+            tracing::warn!(
+                event = "broker_down",
+                reason,
+                "the broker is down: nothing is claimed until it answers"
+            );
+            let pause = FIRST_PAUSE.min(self.settings.broker_outage_cooldown);
+            *down = Some(Down {
+                look_at: Instant::now() + pause,
+                pause,
+            });
+            self.down.send_replace(true);
+        }
+    }
+
+    fn note_up(&self, down: &mut Option<Down>) {
+        if down.take().is_some() {
+            tracing::info!(event = "broker_up", "the broker answers again");
+            self.down.send_replace(false);
+        }
+    }
+
+    async fn look(&self, down: &mut Option<Down>) {
+        let checked = timeout(self.settings.send_timeout, self.sink.check()).await;
+        if let Ok(Ok(())) = checked {
+            return self.note_up(down);
+        }
+        if let Some(down) = down {
+            down.pause = (down.pause * 2).min(self.settings.broker_outage_cooldown);
+            down.look_at = Instant::now() + down.pause;
+        }
+    }
+}
+
+async fn look(down: &Option<Down>) {
+    match down {
+        Some(down) => sleep_until(down.look_at).await,
+        None => std::future::pending().await,
+    }
+}

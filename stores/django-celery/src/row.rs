@@ -1,0 +1,147 @@
+//! One row of `celery_outbox`.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use sendoff::store::{Place, Room};
+use sendoff::task::CONTENT_TYPE;
+use sendoff::{Delivery, Headers, Result, Uuid};
+
+use crate::options;
+
+/// A stored task, with its JSON as the database has it.
+#[derive(Clone, PartialEq)]
+pub struct Row {
+    /// The number of the row.
+    pub id: i64,
+    /// The id of the task, which need not be a UUID.
+    pub task_id: String,
+    /// The name of the task.
+    pub task_name: String,
+    /// Positional arguments: a JSON array.
+    pub args: String,
+    /// Keyword arguments: a JSON object.
+    pub kwargs: String,
+    /// Options: a JSON object.
+    pub options: String,
+    /// How often it failed.
+    pub retries: u16,
+    /// When it was emitted.
+    pub created_at: SystemTime,
+    /// Sentry's trace.
+    pub sentry_trace_id: Option<String>,
+    /// Sentry's baggage.
+    pub sentry_baggage: Option<String>,
+}
+
+/// Without arguments: they are the application's.
+impl std::fmt::Debug for Row {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Row")
+            .field("id", &self.id)
+            .field("task_id", &self.task_id)
+            .field("task_name", &self.task_name)
+            .field("retries", &self.retries)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Row {
+    /// The row as a message for a Celery sink.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when its options are no JSON object.
+    pub fn delivery(&self) -> Result<Arc<Delivery>> {
+        let uuid = Uuid::parse_str(&self.task_id).ok();
+        // Any other spelling, or no UUID at all, has to be said in words.
+        let spelt = uuid.filter(|uuid| uuid.as_hyphenated().to_string() == self.task_id);
+        let named = spelt.is_none().then_some(self.task_id.as_str());
+        let options = options::for_sink(&self.options, named)?;
+        let (args, kwargs) = (&self.args, &self.kwargs);
+        let mut headers = Headers::new();
+        for (name, value) in [
+            ("sentry-trace", &self.sentry_trace_id),
+            ("baggage", &self.sentry_baggage),
+        ] {
+            if let Some(value) = value.as_deref().filter(|value| !value.is_empty()) {
+                headers.insert(name, value);
+            }
+        }
+        Ok(Arc::new(Delivery {
+            id: uuid.unwrap_or_else(|| Uuid::from_u128(u128::from(self.id.unsigned_abs()))),
+            topic: self.task_name.clone(),
+            payload: format!(r#"{{"args":{args},"kwargs":{kwargs},"options":{options}}}"#).into(),
+            content_type: Some(CONTENT_TYPE.to_owned()),
+            headers,
+            key: None,
+            aggregate_type: None,
+            aggregate_id: None,
+            schema_version: None,
+            idempotency_key: None,
+            priority: 0,
+            created_at: self.created_at,
+            expires_at: None,
+            attempts: self.retries.into(),
+            max_attempts: None,
+            place: Place {
+                room: Room::Ready,
+                lane: 0,
+                seq: self.id,
+                leg: None,
+                spot: 0,
+            },
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(task_id: &str) -> Row {
+        Row {
+            id: 7,
+            task_id: task_id.to_owned(),
+            task_name: "shop.add".to_owned(),
+            args: "[1, 12345678901234567890123]".to_owned(),
+            kwargs: "{}".to_owned(),
+            options: r#"{"queue": "mail"}"#.to_owned(),
+            retries: 2,
+            created_at: SystemTime::UNIX_EPOCH,
+            sentry_trace_id: Some("t".to_owned()),
+            sentry_baggage: Some(String::new()),
+        }
+    }
+
+    fn payload(task_id: &str) -> String {
+        String::from_utf8(row(task_id).delivery().unwrap().payload.to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_task_id_reaches_the_worker_letter_for_letter() {
+        let usual = "7c3234b9-320e-4d4c-8683-366752c9accf";
+        assert!(!payload(usual).contains("task_id"));
+        for odd in ["7C3234B9-320E-4D4C-8683-366752C9ACCF", "nightly \"1\""] {
+            let payload = payload(odd);
+            assert!(payload.contains("task_id"), "{payload}");
+            assert!(payload.contains(&odd.replace('"', "\\\"")), "{payload}");
+        }
+    }
+
+    #[test]
+    fn numbers_keep_their_digits_and_empty_baggage_is_none() {
+        let delivery = row("x").delivery().unwrap();
+        assert!(
+            delivery
+                .payload
+                .starts_with(br#"{"args":[1, 12345678901234567890123],"#)
+        );
+        assert_eq!(delivery.headers.len(), 1);
+        assert_eq!((delivery.attempts, delivery.place.seq), (2, 7));
+    }
+
+    #[test]
+    fn arguments_are_not_shown() {
+        assert!(!format!("{:?}", row("x")).contains("12345678901234567890123"));
+    }
+}
