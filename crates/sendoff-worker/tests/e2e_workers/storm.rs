@@ -1,0 +1,133 @@
+//! The test itself.
+
+use std::collections::{HashMap, HashSet};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use sendoff::Message;
+use sendoff::store::{Claim, ItemCounts, WorkStore};
+
+use crate::base::Base;
+use crate::child::LEASE;
+use crate::journal::{Event, read_all};
+use crate::process::Process;
+
+const PROCESSES: usize = 8;
+const ITEMS: u64 = 10_000;
+/// Longer than any run takes on a machine with other work.
+const LIMIT: Duration = Duration::from_secs(120);
+
+pub(crate) fn every_item_is_finished_once_by_a_worker_that_holds_it(base: &Base) {
+    let seed = fastrand::u64(..);
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let store = runtime.block_on(async {
+        let store = base.migrate().await;
+        for chunk in 0..ITEMS / 1000 {
+            emit(&store, chunk * 1000..(chunk + 1) * 1000).await;
+        }
+        store
+    });
+    let journals = base.folder.path().join("journals");
+    std::fs::create_dir(&journals).unwrap();
+    let began = Instant::now();
+    let kills = storm(base, &journals, seed, || runtime.block_on(store.item_counts()).unwrap());
+    let took = began.elapsed();
+    let rows = runtime.block_on(base.rows());
+    assert_eq!(rows.len() as u64, ITEMS);
+    assert!(rows.iter().all(|row| row.state == "completed"), "something is left");
+    let finished_by: HashMap<i64, i64> = rows.iter().map(|row| (row.seq, row.claim)).collect();
+    let events = read_all(&journals);
+    check(&finished_by, &events);
+    let count = |event| events.iter().filter(|(of, _)| *of == event).count();
+    let (handed, refused) = (count(Event::Handed), count(Event::Refused));
+    println!("seed {seed}: {kills} kills, {handed} hand-outs of {ITEMS} items, {refused} refused marks, {took:?}");
+    assert!(kills >= 20, "too few kills to prove anything: {kills}");
+    assert!(handed as u64 > ITEMS, "the kills hit nobody");
+    assert!(refused > 0, "nobody was slower than its lease");
+}
+
+async fn emit(store: &Arc<dyn WorkStore>, numbers: std::ops::Range<u64>) {
+    let items: Vec<Message> = numbers
+        .map(|n| Message::json("t", &n).unwrap().max_attempts(10_000))
+        .collect();
+    let mut transaction = store.begin_items().await.unwrap();
+    transaction.emit(&items).await.unwrap();
+    transaction.commit().await.unwrap();
+}
+
+/// Kills and stops processes until every item is completed; tells how many were killed.
+fn storm(base: &Base, journals: &Path, seed: u64, counts: impl Fn() -> ItemCounts) -> usize {
+    let mut rng = fastrand::Rng::with_seed(seed);
+    let mut started = 0;
+    let mut start = |name: String| {
+        started += 1;
+        // Half by the ready-made loop, half by hand.
+        Process::start(base, journals, started, name, started % 2 == 0)
+    };
+    let mut places: Vec<Process> = (0..PROCESSES).map(|place| start(format!("worker {place}"))).collect();
+    let mut stopped: Vec<(usize, Instant)> = Vec::new();
+    let (began, mut kills) = (Instant::now(), 0);
+    loop {
+        let now = counts();
+        if now.completed == ITEMS {
+            return kills;
+        }
+        assert!(
+            began.elapsed() < LIMIT,
+            "stuck after {kills} kills: {now:?}; seed {seed}"
+        );
+        std::thread::sleep(Duration::from_millis(rng.u64(20..80)));
+        // Those that were stopped for longer than their lease go on, as if nothing had happened.
+        let due = |(_, since): &(usize, Instant)| since.elapsed() > LEASE + LEASE / 4;
+        for (place, _) in stopped.extract_if(.., |stop| due(stop)) {
+            places[place].signal(Signal::CONT);
+        }
+        let place = rng.usize(..PROCESSES);
+        if stopped.iter().any(|(of, _)| *of == place) {
+            continue;
+        }
+        places[place].assert_alive();
+        if places[place].is_by_hand() && stopped.len() < 2 && rng.u8(..4) == 0 {
+            places[place].signal(Signal::STOP);
+            stopped.push((place, Instant::now()));
+            continue;
+        }
+        places[place].kill();
+        kills += 1;
+        // Half of the new ones have the name of the old: only their claims tell them apart.
+        places[place] = start(match kills % 2 {
+            0 => format!("worker {place}"),
+            _ => format!("worker {place}, {kills}"),
+        });
+    }
+}
+
+/// Holds what the processes wrote down against the hand-outs that finished the items.
+fn check(finished_by: &HashMap<i64, i64>, events: &[(Event, Claim)]) {
+    let mut handed = HashSet::new();
+    for (event, Claim { seq, number }) in events {
+        let finisher = finished_by[seq];
+        match event {
+            Event::Handed => {
+                handed.insert((*seq, *number));
+                assert!(
+                    *number <= finisher,
+                    "item {seq} was finished by hand-out {finisher}, although it had been handed out again as {number}"
+                );
+            }
+            Event::Finished => assert_eq!(*number, finisher, "item {seq} was finished twice"),
+            Event::Refused => assert_ne!(
+                *number, finisher,
+                "the mark of item {seq} was refused, and yet finished it"
+            ),
+        }
+    }
+    for (seq, number) in finished_by {
+        assert!(
+            handed.contains(&(*seq, *number)),
+            "item {seq} was finished by hand-out {number}, which nobody had"
+        );
+    }
+}
