@@ -8,6 +8,7 @@
 //! | `config/` | `sendoff.toml`, the environment, and what they mean; `config/sink` is the only place that knows all sinks |
 //! | `store` | the only place that knows all stores |
 //! | `output`, `payload`, `progress`, `log` | what is seen |
+//! | `trace/` | spans, and where they go |
 //! | `exit`, `signals` | the ways out |
 #![forbid(unsafe_code)]
 
@@ -23,6 +24,7 @@ mod progress;
 mod session;
 mod signals;
 mod store;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -42,7 +44,11 @@ fn main() -> ExitCode {
     let session = Session::new(cli.global, &cli.command);
     let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
-            let done = runtime.block_on(run(cli.command, &session));
+            let done = runtime.block_on(async {
+                let done = run(cli.command, &session).await;
+                trace::stop().await;
+                done
+            });
             // A read of standard input that nobody waits for any more must not hold the process.
             runtime.shutdown_background();
             done

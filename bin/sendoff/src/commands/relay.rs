@@ -28,6 +28,7 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let config = session.config()?;
     session.start_configured_log(config.log);
+    crate::trace::start(&config.trace)?;
     let stop = signals::stop_token()?;
     let store = Store::open(&config.database)?;
     let name = format!("{}:{}", host(), std::process::id());

@@ -22,6 +22,7 @@ mod retry;
 mod route;
 mod sink;
 mod topic;
+mod trace;
 mod unread;
 mod url;
 mod validate;
@@ -41,6 +42,7 @@ pub(crate) use route::Route;
 pub(crate) use sendoff_wire::duration::parse_duration;
 pub(crate) use sink::{SinkConfig, SinkKind};
 pub(crate) use topic::Topic;
+pub(crate) use trace::{TraceConfig, TraceProtocol};
 pub(crate) use url::DatabaseUrl;
 
 /// All settings.
@@ -55,6 +57,8 @@ pub(crate) struct Config {
     pub(crate) retry: Retry,
     /// What the program says about its own doing.
     pub(crate) log: LogConfig,
+    /// Where spans go.
+    pub(crate) trace: TraceConfig,
     /// Exceptions by topic; the first that fits counts.
     #[serde(rename = "topic", skip_serializing_if = "Vec::is_empty")]
     pub(crate) topics: Vec<Topic>,

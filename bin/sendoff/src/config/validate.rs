@@ -11,6 +11,8 @@ pub(super) fn validate(config: &Config, document: &Document<'_>) -> Result<()> {
     relay.map_err(|(key, error)| document.at(&format!("relay.{key}"), error))?;
     let retry = config.retry.validate();
     retry.map_err(|(key, error)| document.at(&format!("retry.{key}"), error))?;
+    let trace = config.trace.validate();
+    trace.map_err(|(key, error)| document.at(&format!("trace.{key}"), error))?;
     for (at, topic) in config.topics.iter().enumerate() {
         let retry = topic.retry(&config.retry).validate();
         retry.map_err(|(key, error)| document.at(&format!("topic.{at}.retry.{key}"), error))?;

@@ -129,7 +129,8 @@ impl Sandbox {
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_sendoff"));
         for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("SENDOFF_") {
+            let text = name.to_string_lossy();
+            if text.starts_with("SENDOFF_") || text.starts_with("OTEL_") {
                 command.env_remove(name);
             }
         }
