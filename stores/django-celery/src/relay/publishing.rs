@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::publish::{Published, publish};
 use super::suspects::Suspects;
 use super::{Claimed, Settings, Settling};
-use crate::{Settlement, Stamp};
+use crate::{Claim, Settlement, Stamp};
 
 /// The first pause before a broker that is down is looked at again; doubles up to the cooldown.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -47,8 +47,10 @@ impl Publishing {
             sleep(self.settings.shutdown_timeout).await;
         };
         tokio::pin!(out_of_time);
-        loop {
-            let has_room = under_way.len() < self.settings.publish_concurrency;
+        let (mut stopping, mut closed) = (false, false);
+        while !(closed && under_way.is_empty()) {
+            // What comes while it stops is only given back, so it needs no room.
+            let receives = !closed && (stopping || under_way.len() < self.settings.publish_concurrency);
             tokio::select! {
                 biased;
                 Some((stamp, published)) = under_way.next() => {
@@ -60,12 +62,14 @@ impl Publishing {
                     }
                     self.settle(stamp, settlement).await;
                 }
-                claimed = self.claims.recv(), if has_room => {
-                    let Some(claimed) = claimed else { break };
-                    let Claimed { claim, asked_at } = claimed;
-                    if down.is_some() || self.stop.is_cancelled() || self.is_too_old(asked_at) {
-                        let released = claim.rows.iter().map(|row| row.id).collect();
-                        self.settle(claim.stamp, Settlement { released, ..Settlement::default() }).await;
+                () = stop.cancelled(), if !stopping => stopping = true,
+                claimed = self.claims.recv(), if receives => {
+                    let Some(Claimed { claim, asked_at }) = claimed else {
+                        closed = true;
+                        continue;
+                    };
+                    if stopping || down.is_some() || self.is_too_old(asked_at) {
+                        self.release(claim).await;
                         continue;
                     }
                     let (sink, settings) = (Arc::clone(&self.sink), Arc::clone(&self.settings));
@@ -76,22 +80,30 @@ impl Publishing {
                     }));
                 }
                 () = look(&down) => self.look(&mut down).await,
-                // What is with the broker now may or may not arrive: it is left to the stale timeout.
                 () = &mut out_of_time => break,
             }
         }
-        // No claim comes any more; what is under way may end.
-        let limit = self.settings.shutdown_timeout;
-        while let Ok(Some((stamp, published))) = timeout(limit, under_way.next()).await {
-            self.settle(stamp, published.settlement).await;
-        }
         if !under_way.is_empty() {
+            // It may or may not arrive, so it is left to the stale timeout.
             tracing::warn!(
                 event = "celery_stop",
                 batches = under_way.len(),
                 "stopped before the broker answered"
             );
         }
+        self.claims.close();
+        while let Some(Claimed { claim, .. }) = self.claims.recv().await {
+            self.release(claim).await;
+        }
+    }
+
+    async fn release(&self, claim: Claim) {
+        let released = claim.rows.iter().map(|row| row.id).collect();
+        let settlement = Settlement {
+            released,
+            ..Settlement::default()
+        };
+        self.settle(claim.stamp, settlement).await;
     }
 
     async fn settle(&self, stamp: Stamp, settlement: Settlement) {
