@@ -31,7 +31,7 @@ impl Session {
             global,
         };
         match command {
-            Command::Relay(_) => {}
+            Command::Relay(_) | Command::CeleryRelay(_) => {}
             // Relays are killed there on purpose: their complaints would only hide the view.
             Command::Demo(_) => session.start_log(Level::Off, Format::Human),
             _ => session.start_log(Level::Warn, Format::Human),

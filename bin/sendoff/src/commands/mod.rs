@@ -1,6 +1,8 @@
 //! The subcommands, a file each.
 
 pub(crate) mod audit;
+pub(crate) mod celery_dead;
+pub(crate) mod celery_relay;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -1,0 +1,253 @@
+//! `sendoff celery-relay`: delivers the tasks of a Django application that uses django-celery-outbox.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_sink_celery::config::Declare;
+use sendoff_sink_celery::{CeleryConfig, CelerySink};
+use sendoff_store_django_celery::{Database, DjangoConfig, DjangoOutbox, DjangoRelay, Report, Settings, Stats};
+use sendoff_wire::Address;
+use serde_json::json;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+
+use crate::config::{Config, DatabaseUrl, SinkKind, parse_duration};
+use crate::exit::{Done, Exit};
+use crate::session::Session;
+use crate::signals;
+
+/// The longest pause between two looks at a database that cannot be reached.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Deliver the tasks in the tables of django-celery-outbox, in place of its own relay or beside it
+///
+/// The flags up to --liveness-file are those of `manage.py celery_outbox_relay`. Queues and routes are taken from the sink of
+/// type celery in the configuration file, if there is one.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    /// How many rows are claimed at once
+    #[arg(long, default_value_t = 100, value_name = "ROWS")]
+    batch_size: u32,
+    /// The longest pause, in seconds, after a look that found less than a batch
+    #[arg(long, default_value = "1.0", value_parser = seconds, value_name = "SECONDS")]
+    idle_time: Duration,
+    /// The delay after the first failure; every further one doubles it
+    #[arg(long, default_value = "120", value_parser = seconds, value_name = "SECONDS")]
+    backoff_time: Duration,
+    /// How many attempts a task has before it is a dead letter
+    #[arg(long, default_value_t = 5, value_name = "ATTEMPTS")]
+    max_retries: u16,
+    /// How many batches are with the broker at once; with more than one, tasks may pass each other
+    #[arg(long, default_value_t = 1, value_name = "BATCHES")]
+    publish_concurrency: usize,
+    /// How often rows are counted for the log
+    #[arg(long, default_value = "5.0", value_parser = seconds, value_name = "SECONDS")]
+    queue_snapshot_refresh_seconds: Duration,
+    /// After which time a row is taken over that a relay claimed and did not settle
+    #[arg(long, default_value = "300", value_parser = seconds, value_name = "SECONDS")]
+    stale_timeout_seconds: Duration,
+    /// How long the broker may take to answer for a batch
+    #[arg(long, default_value = "10.0", value_parser = seconds, value_name = "SECONDS")]
+    send_timeout: Duration,
+    /// How long a stop waits for what is with the broker
+    #[arg(long, default_value = "30.0", value_parser = seconds, value_name = "SECONDS")]
+    shutdown_timeout: Duration,
+    /// How long rows wait that met a broker that is down
+    #[arg(long, default_value = "30.0", value_parser = seconds, value_name = "SECONDS")]
+    broker_outage_cooldown: Duration,
+    /// The longest delay after a failure
+    #[arg(long, default_value = "3600.0", value_parser = seconds, value_name = "SECONDS")]
+    max_backoff: Duration,
+    /// A file that is touched as long as the relay makes progress
+    #[arg(long, value_name = "FILE")]
+    liveness_file: Option<PathBuf>,
+    /// Celery's broker_url: amqp://, amqps://, redis:// or rediss:// [default: the configured sink's]
+    #[arg(long, value_name = "URL", env = "SENDOFF_CELERY_BROKER", hide_env_values = true)]
+    broker: Option<String>,
+    /// The sink of type celery whose settings are used, where several are configured
+    #[arg(long, value_name = "NAME")]
+    sink: Option<String>,
+    /// Whether queues are declared [default: the configured sink's, or passive]
+    #[arg(long, value_enum, value_name = "HOW")]
+    declare: Option<DeclareChoice>,
+    /// How long dead letters are kept, such as 30d [default: for ever]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    dead_letter_retention: Option<Duration>,
+    /// The time zone of Django's sessions on MySQL or MariaDB, if it is not the server's
+    #[arg(long, value_name = "ZONE")]
+    mysql_time_zone: Option<String>,
+    /// Deliver what is eligible now, print what was done and what remains, and stop
+    #[arg(long)]
+    once: bool,
+}
+
+/// Whether queues are declared.
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum DeclareChoice {
+    /// Never
+    Off,
+    /// Asked for: a task whose queue is missing fails, and is tried again
+    Passive,
+    /// Made, as Celery's producers do
+    Active,
+}
+
+pub(crate) async fn run(args: Args, session: &Session) -> Done {
+    let config = session.config()?;
+    session.start_configured_log(config.log);
+    let stop = signals::stop_token()?;
+    let outbox = open(&config, args.mysql_time_zone.clone())?;
+    let sink = Arc::new(CelerySink::new(&broker(&args, &config)?)?);
+    let settings = settings(&args);
+    let stale = settings.stale_timeout;
+    let relay = DjangoRelay::new(outbox.clone(), sink, settings)?;
+    if args.once {
+        outbox.check().await?;
+        let report = relay.run_once(stop).await?;
+        let remaining = outbox.stats(stale).await?;
+        if session.output.json {
+            session.output.json(&as_json(report, remaining))?;
+        } else {
+            session.output.line(&told(report, remaining))?;
+        }
+        return Ok(Exit::Ok);
+    }
+    if !ready(&outbox, &stop).await? {
+        return Ok(Exit::Ok);
+    }
+    tracing::info!(
+        event = "celery_relay_started",
+        "relaying the tasks of django-celery-outbox"
+    );
+    let Report {
+        published,
+        failed,
+        dead,
+        deferred,
+        released,
+    } = relay.run(stop).await?;
+    tracing::info!(
+        event = "celery_relay_done",
+        published,
+        failed,
+        dead,
+        deferred,
+        released,
+        "stopped"
+    );
+    Ok(Exit::Ok)
+}
+
+/// The tables in the configured database.
+pub(super) fn open(config: &Config, mysql_time_zone: Option<String>) -> Result<DjangoOutbox> {
+    let database = match config.database.url()? {
+        DatabaseUrl::Postgres(url) => Database::Postgres(url.clone()),
+        DatabaseUrl::Mysql(url) => Database::Mysql(url.clone()),
+        DatabaseUrl::Sqlite(path) => Database::Sqlite(path.clone()),
+    };
+    DjangoOutbox::new(&DjangoConfig::new(database).mysql_time_zone(mysql_time_zone))
+}
+
+/// Waits for a database that cannot be reached. Everything else that is wrong is an error. `false`: told to stop.
+async fn ready(outbox: &DjangoOutbox, stop: &CancellationToken) -> Result<bool> {
+    let mut pause = Duration::from_millis(250);
+    loop {
+        match outbox.check().await {
+            Ok(()) => return Ok(true),
+            Err(error) if error.is_temporary() => {
+                tracing::warn!(event = "store_unreachable", %error, "waiting for the database");
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            () = stop.cancelled() => return Ok(false),
+        }
+    }
+}
+
+/// The settings of the sink: the configured one's, with what the flags say.
+fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
+    let mut celeries = config.sinks.iter().filter_map(|sink| match &sink.kind {
+        SinkKind::Celery(settings) => Some((sink.name(), settings)),
+        _ => None,
+    });
+    let found = match &args.sink {
+        Some(wanted) => Some(celeries.find(|(name, _)| name == wanted).ok_or_else(|| {
+            Error::new(
+                ErrorKind::Invalid,
+                format!("there is no sink {wanted:?} of type celery"),
+            )
+            .because("the configuration file has none of that name")
+            .next_step("list the sinks with `sendoff sink ls`")
+        })?),
+        None => celeries.next(),
+    };
+    if args.sink.is_none() && celeries.next().is_some() {
+        return Err(Error::new(ErrorKind::Invalid, "there are several sinks of type celery")
+            .because("the relay sends to one broker")
+            .next_step("name one with --sink"));
+    }
+    let mut settings = found.map(|(_, settings)| (**settings).clone()).unwrap_or_default();
+    if let Some(url) = &args.broker {
+        settings.url = Some(Address::parse(url)?);
+    }
+    if settings.url.is_none() {
+        return Err(Error::new(ErrorKind::Invalid, "no broker is named")
+            .because("neither --broker nor a sink of type celery says where tasks go")
+            .next_step("give --broker with the broker_url of the Celery application"));
+    }
+    settings.confirm_timeout = args.send_timeout;
+    match args.declare {
+        Some(DeclareChoice::Off) => settings.declare = Declare::Off,
+        Some(DeclareChoice::Passive) => settings.declare = Declare::Passive,
+        Some(DeclareChoice::Active) => settings.declare = Declare::Active,
+        None => {}
+    }
+    Ok(settings)
+}
+
+fn settings(args: &Args) -> Settings {
+    Settings {
+        batch_size: args.batch_size,
+        idle_time: args.idle_time,
+        backoff_time: args.backoff_time,
+        max_retries: args.max_retries,
+        publish_concurrency: args.publish_concurrency,
+        queue_snapshot_refresh: args.queue_snapshot_refresh_seconds,
+        stale_timeout: args.stale_timeout_seconds,
+        send_timeout: args.send_timeout,
+        shutdown_timeout: args.shutdown_timeout,
+        broker_outage_cooldown: args.broker_outage_cooldown,
+        max_backoff: args.max_backoff,
+        liveness_file: args.liveness_file.clone(),
+        dead_letter_retention: args.dead_letter_retention,
+    }
+}
+
+/// As the Python relay takes them: a number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds: f64 = text
+        .parse()
+        .map_err(|_| "give a number of seconds, such as 1.5".to_owned())?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds that is not negative".to_owned())
+}
+
+fn told(report: Report, left: Stats) -> String {
+    format!(
+        "{} published, {} to be tried again, {} dead, {} put off; remaining: {} eligible, {} waiting; dead letters {}",
+        report.published, report.failed, report.dead, report.deferred, left.eligible, left.waiting, left.dead
+    )
+}
+
+fn as_json(report: Report, left: Stats) -> serde_json::Value {
+    json!({
+        "published": report.published,
+        "failed": report.failed,
+        "dead": report.dead,
+        "deferred": report.deferred,
+        "remaining": {"eligible": left.eligible, "waiting": left.waiting, "dead": left.dead},
+    })
+}
