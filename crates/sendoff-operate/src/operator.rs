@@ -124,7 +124,12 @@ impl Operator {
                 break;
             }
         }
-        tracing::info!(who = self.who, retried, "dead letters were brought back");
+        tracing::info!(
+            event = "dead_retried",
+            who = self.who,
+            retried,
+            "dead letters were brought back"
+        );
         Ok(RetryView { retried })
     }
 }

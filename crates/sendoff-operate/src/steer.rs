@@ -48,7 +48,12 @@ impl Operator {
             done += step;
             progress(done);
             if step < AT_ONCE as u64 {
-                tracing::info!(who = self.who, discarded = done, "dead letters were discarded");
+                tracing::info!(
+                    event = "dead_discarded",
+                    who = self.who,
+                    discarded = done,
+                    "dead letters were discarded"
+                );
                 return Ok(done);
             }
         }
@@ -62,7 +67,13 @@ impl Operator {
         validate(filter)?;
         let most = i32::MAX as usize;
         let hastened = self.store.hasten(filter, reset, most, &self.who).await?;
-        tracing::info!(who = self.who, hastened, reset, "waiting messages were made due");
+        tracing::info!(
+            event = "waiting_hastened",
+            who = self.who,
+            hastened,
+            reset,
+            "waiting messages were made due"
+        );
         Ok(hastened)
     }
 

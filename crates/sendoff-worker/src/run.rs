@@ -95,7 +95,7 @@ where
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(%error, "items could not be claimed; trying again");
+                tracing::warn!(event = "items_claim_failed", %error, "items could not be claimed; trying again");
                 self.look_at = idle;
                 Ok(())
             }
@@ -115,14 +115,18 @@ where
             Ok(lost) => {
                 for claim in lost {
                     self.report.lost += 1;
-                    tracing::warn!(seq = claim.seq, "the lease on an item was lost; its work is dropped");
+                    tracing::warn!(
+                        event = "item_lease_lost",
+                        seq = claim.seq,
+                        "the lease on an item was lost; its work is dropped"
+                    );
                     self.hands.drop_work(claim);
                     self.queue.retain(|item| item.claim != claim);
                     self.done.retain(|done| *done != claim);
                 }
             }
             // The next heartbeat tries again; marks are checked by the database in any case.
-            Err(error) => tracing::warn!(%error, "leases on items could not be renewed"),
+            Err(error) => tracing::warn!(event = "items_renew_failed", %error, "leases on items could not be renewed"),
         }
     }
 
@@ -149,7 +153,7 @@ where
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(%error, "items could not be marked as done; trying again");
+                tracing::warn!(event = "items_settle_failed", %error, "items could not be marked as done; trying again");
                 Ok(())
             }
             Err(error) => Err(error),
@@ -173,7 +177,7 @@ where
             // It comes back by itself when its lease runs out, and its attempt is charged already.
             Err(error) if error.is_temporary() => {
                 self.report.lost += 1;
-                tracing::warn!(%error, seq = item.claim.seq, "a failure could not be noted");
+                tracing::warn!(event = "items_settle_failed", %error, seq = item.claim.seq, "a failure could not be noted");
             }
             Err(error) => return Err(error),
         }
@@ -188,7 +192,7 @@ where
         match self.worker.store.release(&self.worker.name, &rest).await {
             Ok(lost) => self.report.released += (rest.len() - lost.len()) as u64,
             // They come back by themselves when their lease runs out.
-            Err(error) => tracing::warn!(%error, "items could not be given back"),
+            Err(error) => tracing::warn!(event = "items_release_failed", %error, "items could not be given back"),
         }
     }
 }

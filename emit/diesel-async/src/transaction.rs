@@ -11,6 +11,7 @@ pub(crate) fn warn_if_none(connection: &mut AsyncPgConnection) {
     if matches!(depth, Ok(None)) {
         tracing::warn!(
             target: "sendoff::emit",
+            event = "emit_outside_transaction",
             "a message is emitted outside a transaction: it is committed by itself, whatever becomes of the rows that \
              it tells about (emit it inside connection.transaction(…))"
         );

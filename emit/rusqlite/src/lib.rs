@@ -83,6 +83,7 @@ impl OutboxTx<Rusqlite> for &Connection {
         if self.is_autocommit() {
             tracing::warn!(
                 target: "sendoff::emit",
+                event = "emit_outside_transaction",
                 "a message is emitted outside a transaction: it is committed by itself, whatever becomes of the rows \
                  that it tells about (emit it between BEGIN IMMEDIATE and COMMIT)"
             );

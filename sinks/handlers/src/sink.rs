@@ -103,7 +103,7 @@ async fn run(handler: Arc<dyn Handler>, delivery: Arc<Delivery>, limit: Duration
                 .into(),
         ),
         Err(_panic) => {
-            tracing::error!(%id, topic, "a handler panicked");
+            tracing::error!(event = "handler_panicked", %id, topic, "a handler panicked");
             Outcome::Temporary("the handler panicked (its words are on standard error of the relay)".into())
         }
     }

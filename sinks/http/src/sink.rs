@@ -125,7 +125,11 @@ impl HttpSink {
     async fn judge(&self, url: &Url, origin: &str, size: usize, response: Response) -> Outcome {
         let status = response.status();
         if status == reqwest::StatusCode::GONE && self.gone.note(url) {
-            tracing::warn!(endpoint = origin, "the endpoint wants no more messages: 410 Gone");
+            tracing::warn!(
+                event = "endpoint_gone",
+                endpoint = origin,
+                "the endpoint wants no more messages: 410 Gone"
+            );
         }
         let asked = retry_after(response.headers(), SystemTime::now());
         // What the status said is not changed by a body that breaks off.

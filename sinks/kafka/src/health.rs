@@ -46,11 +46,11 @@ impl Health {
 
 impl ClientContext for Health {
     fn log(&self, _level: RDKafkaLogLevel, facility: &str, message: &str) {
-        tracing::debug!(facility, message, "librdkafka");
+        tracing::debug!(event = "librdkafka", facility, message, "librdkafka");
     }
 
     fn error(&self, error: KafkaError, reason: &str) {
-        tracing::debug!(%error, reason, "librdkafka");
+        tracing::debug!(event = "librdkafka", %error, reason, "librdkafka");
         match error.rdkafka_error_code() {
             Some(Code::AllBrokersDown | Code::Authentication | Code::SSL) => self.doubt(),
             Some(Code::Fatal) => self.end(),

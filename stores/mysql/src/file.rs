@@ -19,7 +19,7 @@ impl Inner {
         let filed: Result<()> =
             async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
         if let Err(error) = filed {
-            tracing::warn!(%error, "scheduled messages wait in the ready table");
+            tracing::warn!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
         }
     }
 

@@ -42,7 +42,7 @@ impl Inner {
                     }
                     Ok(_) => {}
                     Err(error) => {
-                        tracing::debug!(%error, "the listening connection ended");
+                        tracing::debug!(event = "listen_ended", %error, "the listening connection ended");
                         break;
                     }
                 }
@@ -57,6 +57,7 @@ impl Inner {
         let works = self.hears(&mut listener, &channel).await?;
         if !works {
             tracing::warn!(
+                event = "listen_silent",
                 "no wake-up comes through this connection, as behind a pooler: polling alone; set listen = false"
             );
             return Ok(None);

@@ -58,7 +58,10 @@ impl Progress {
     pub(crate) fn weigh(&mut self, attempt: &mut Attempt, sighting: &Sighting) -> Weighed {
         let judgement = self.floors.judge(sighting, attempt.start);
         if judgement == Judgement::Restart {
-            tracing::warn!("the database's history has changed, as after a failover: reading from the beginning");
+            tracing::warn!(
+                event = "history_changed",
+                "the database's history has changed, as after a failover: reading from the beginning"
+            );
             self.restart();
             attempt.start = 0;
             return Weighed::AskAgain;

@@ -72,7 +72,7 @@ impl Connect {
         if mode != "wal" {
             let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
             if mode != "wal" {
-                tracing::warn!(%mode, "the database cannot use a write-ahead log: reading and writing wait for each other");
+                tracing::warn!(event = "wal_refused", %mode, "the database cannot use a write-ahead log: reading and writing wait for each other");
             }
         }
         Ok(())

@@ -11,6 +11,7 @@ use tree::Tree;
 mod clock;
 mod direction;
 mod drivers;
+mod events;
 mod forbid_unsafe;
 mod invariants;
 mod leftovers;
@@ -47,6 +48,7 @@ pub(crate) fn violations(root: &Path) -> Result<Vec<String>> {
         clock::check(&tree),
         forbid_unsafe::check(&tree),
         leftovers::check(&tree),
+        events::check(&tree),
         invariants::check(&tree),
     ]
     .concat())

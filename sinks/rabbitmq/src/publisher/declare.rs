@@ -36,7 +36,11 @@ impl Publisher {
             match error::channel_error(&error) {
                 Some(refusal) if error::is_about_properties(refusal) => {
                     let why = refusal.get_message().as_str();
-                    tracing::warn!(why, "RabbitMQ has it with other properties: it is used as it is");
+                    tracing::warn!(
+                        event = "declare_differs",
+                        why,
+                        "RabbitMQ has it with other properties: it is used as it is"
+                    );
                     link.give_back();
                     return Ok(());
                 }

@@ -161,6 +161,7 @@ impl State {
             let Ok(leg) = row.get_ref(3)?.as_str() else {
                 // No relay writes such a leg, and a settlement could not name it.
                 tracing::warn!(
+                    event = "row_passed_over",
                     seq = row.get::<_, i64>(2)?,
                     "a waiting row is passed over: its leg is not UTF-8"
                 );
@@ -200,6 +201,7 @@ impl State {
         }
         if !missed.is_empty() {
             tracing::debug!(
+                event = "rows_late",
                 rows = missed.len(),
                 "rows appeared below numbers that were already read"
             );
