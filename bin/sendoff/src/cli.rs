@@ -41,6 +41,9 @@ pub(crate) struct Global {
     /// The database, instead of the configured one: postgres://user@host/database, mysql://… or sqlite:FILE
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) database: Option<String>,
+    /// Which of several configured databases; the relay serves them all without it
+    #[arg(long, global = true, value_name = "NAME", conflicts_with = "database")]
+    pub(crate) source: Option<String>,
     /// Print JSON: one document on one line
     #[arg(long, global = true)]
     pub(crate) json: bool,

@@ -7,6 +7,7 @@
 //! | `session` | what a command works with: configuration, store, output |
 //! | `config/` | `sendoff.toml`, the environment, and what they mean; `config/sink` is the only place that knows all sinks |
 //! | `store` | the only place that knows all stores |
+//! | `source/` | several databases in one process |
 //! | `output`, `payload`, `progress`, `log` | what is seen |
 //! | `trace/` | spans, and where they go |
 //! | `exit`, `signals` | the ways out |
@@ -23,6 +24,7 @@ mod payload;
 mod progress;
 mod session;
 mod signals;
+mod source;
 mod store;
 mod trace;
 

@@ -78,7 +78,7 @@ impl Session {
 
     /// The store. Nothing is asked of the database yet.
     pub(crate) fn store(&self) -> Result<Store> {
-        Store::open(&self.config()?.database)
+        Store::open(self.config()?.database_of(self.global.source.as_deref())?)
     }
 
     /// The store, once its tables are known to be what this program needs.

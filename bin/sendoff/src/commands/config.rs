@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::exit::{Done, Exit};
 use crate::session::Session;
+use crate::source::Source;
 use crate::store::Store;
 
 /// Show or check the configuration
@@ -28,8 +29,13 @@ pub(crate) fn run(args: Args, session: &Session) -> Done {
         Command::Show if session.output.json => session.output.json(&config)?,
         Command::Show => session.output.print(&config.to_toml()?)?,
         Command::Check => {
-            let store = Store::open(&config.database)?;
-            config.apply(Relay::builder(store.relay))?.build()?;
+            let source = session.global.source.as_deref();
+            if config.sources.is_empty() && source.is_none() {
+                let store = Store::open(&config.database)?;
+                config.apply(Relay::builder(store.relay))?.build()?;
+            } else {
+                Source::open_all(&config, source)?;
+            }
             if session.output.json {
                 session.output.json(&json!({"ok": true}))?;
             } else {

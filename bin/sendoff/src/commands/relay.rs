@@ -2,16 +2,17 @@
 
 use std::time::Duration;
 
-use sendoff::Result;
+use sendoff::{Error, Result};
 use sendoff_relay::{OnceReport, Relay};
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::SinkKind;
+use crate::config::{Config, SinkKind};
 use crate::exit::{Done, Exit};
 use crate::session::{Session, host};
 use crate::signals;
+use crate::source::{self, Source};
 use crate::store::Store;
 
 /// The longest pause between two looks at a database that cannot be reached.
@@ -30,6 +31,14 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     session.start_configured_log(config.log);
     crate::trace::start(&config.trace)?;
     let stop = signals::stop_token()?;
+    if !config.sources.is_empty() || session.global.source.is_some() {
+        let sources = Source::open_all(&config, session.global.source.as_deref())?;
+        if !args.once {
+            source::serve(sources, stop).await?;
+            return Ok(Exit::Ok);
+        }
+        return tell_all(source::once(sources, &stop).await, &config, session);
+    }
     let store = Store::open(&config.database)?;
     let name = format!("{}:{}", host(), std::process::id());
     let relay = config.apply(Relay::builder(store.relay.clone()).name(name))?.build()?;
@@ -49,16 +58,43 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     }
     store.migrate.check_schema().await?;
     let report = relay.run_once(stop).await?;
-    // A sink may have written messages to standard output: a report among them would be taken for one.
+    tell(&told(&report), &as_json(&report), &config, session)?;
+    Ok(Exit::Ok)
+}
+
+/// Tells what a run came to. A sink may have written messages to standard output: a report among them would be taken for
+/// one.
+fn tell(text: &str, json: &serde_json::Value, config: &Config, session: &Session) -> std::io::Result<()> {
     let mut kinds = config.sinks.iter().map(|sink| &sink.kind);
     if kinds.any(|kind| matches!(kind, SinkKind::Stdout(_))) {
-        session.note(&told(&report));
-    } else if session.output.json {
-        session.output.json(&as_json(&report))?;
-    } else {
-        session.output.line(&told(&report))?;
+        session.note(text);
+        return Ok(());
     }
-    Ok(Exit::Ok)
+    if session.output.json {
+        session.output.json(json)
+    } else {
+        session.output.line(text)
+    }
+}
+
+/// Tells what became of every source, and ends with the first error among them.
+fn tell_all(ended: Vec<(String, Result<OnceReport>)>, config: &Config, session: &Session) -> Done {
+    let (mut lines, mut reports, mut first_error) = (Vec::new(), serde_json::Map::new(), None::<Error>);
+    for (source, ended) in ended {
+        match ended {
+            Ok(report) => {
+                lines.push(format!("{source}: {}", told(&report)));
+                reports.insert(source, as_json(&report));
+            }
+            Err(error) => {
+                lines.push(format!("{source}: {error}"));
+                reports.insert(source, json!({"error": error.to_string()}));
+                first_error.get_or_insert(error);
+            }
+        }
+    }
+    tell(&lines.join("\n"), &json!({"sources": reports}), config, session)?;
+    first_error.map_or(Ok(Exit::Ok), |error| Err(error.into()))
 }
 
 /// Waits for a database that cannot be reached, because a service that gives up while its database restarts needs

@@ -118,7 +118,7 @@ fn from_env(name: &str, env: &BTreeMap<OsString, OsString>) -> Result<DatabaseUr
     let Some(value) = env.get(&OsString::from(name)).filter(|value| !value.is_empty()) else {
         return Err(
             Error::new(ErrorKind::Invalid, format!("the variable {name} is not set"))
-                .because("url_env in [database] says that it holds the URL")
+                .because("url_env says that it holds the URL")
                 .next_step(format!("start the program with {name}=postgres://…, or change url_env")),
         );
     };

@@ -9,7 +9,7 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::file::ConfigFile;
 use super::unread::Unread;
-use super::{Config, Database, Override, sink};
+use super::{Config, Database, Override, sink, source};
 
 /// The file with everything from outside put in.
 pub(super) struct Document<'a> {
@@ -96,16 +96,19 @@ impl<'a> Document<'a> {
 }
 
 fn config(mut root: DeTable<'_>) -> Result<Config, Unread> {
-    let sinks = root.remove("sink");
+    let (sinks, sources) = (root.remove("sink"), root.remove("source"));
     let rest = Deserializer::from(Spanned::new(0..0, root));
     let mut config = Config::deserialize(rest).map_err(|error| Unread::new(&error, &[]))?;
     if let Some(sinks) = sinks {
         config.sinks = sink::read(sinks)?;
     }
+    if let Some(sources) = sources {
+        config.sources = source::read(sources)?;
+    }
     Ok(config)
 }
 
-/// Puts `value` where the setting says, and returns the path with numbers for the names of sinks.
+/// Puts `value` where the setting says, and returns the path with numbers for the names of sinks and sources.
 fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>) -> Result<String> {
     let nowhere = |why: &str, next: String| {
         Error::new(ErrorKind::Invalid, format!("{} sets nothing", setting.origin))
@@ -114,21 +117,22 @@ fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>)
     };
     let names: Vec<&str> = setting.path.split('.').collect();
     let (table, key, path) = match names.as_slice() {
-        ["sink", name, key] => {
-            let at = sink_named(root, name).ok_or_else(|| {
+        [list @ ("sink" | "source"), name, key] if *key != "route" => {
+            let at = named(root, list, name).ok_or_else(|| {
                 nowhere(
-                    "no sink has that name",
-                    "add the [[sink]] to the file, or unset it".to_owned(),
+                    &format!("no {list} has that name"),
+                    format!("add the [[{list}]] to the file, or unset it"),
                 )
             })?;
-            let table = match root.get_mut("sink").map(Spanned::get_mut) {
-                Some(DeValue::Array(sinks)) => sinks.get_mut(at).map(Spanned::get_mut),
+            let table = match root.get_mut(*list).map(Spanned::get_mut) {
+                Some(DeValue::Array(entries)) => entries.get_mut(at).map(Spanned::get_mut),
                 _ => None,
             };
-            (table, *key, format!("sink.{at}.{key}"))
+            (table, *key, format!("{list}.{at}.{key}"))
         }
-        ["route" | "topic" | "sink", ..] => {
-            let next = "write it into the file; only the settings of a sink can be set, as SENDOFF_SINK__NAME__SETTING";
+        ["route" | "topic" | "sink" | "source", ..] => {
+            let next = "write it into the file; only the settings of a sink or a source can be set, as \
+                        SENDOFF_SINK__NAME__SETTING";
             return Err(nowhere("lists are set in the file", next.to_owned()));
         }
         [section, key] => {
@@ -157,16 +161,16 @@ fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>)
     Ok(path)
 }
 
-/// Variables have no dashes and no lower case.
-fn sink_named(root: &DeTable<'_>, name: &str) -> Option<usize> {
-    let Some(DeValue::Array(sinks)) = root.get("sink").map(Spanned::get_ref) else {
+/// Which entry of a list has this name. Variables have no dashes and no lower case.
+fn named(root: &DeTable<'_>, list: &str, name: &str) -> Option<usize> {
+    let Some(DeValue::Array(entries)) = root.get(list).map(Spanned::get_ref) else {
         return None;
     };
-    let is_it = |sink: &Spanned<DeValue<'_>>| {
-        let of_sink = sink.get_ref().get("name").and_then(|name| name.get_ref().as_str());
-        of_sink.is_some_and(|of_sink| of_sink.to_ascii_lowercase().replace('-', "_") == name.replace('-', "_"))
+    let is_it = |entry: &Spanned<DeValue<'_>>| {
+        let of_entry = entry.get_ref().get("name").and_then(|name| name.get_ref().as_str());
+        of_entry.is_some_and(|of_entry| of_entry.to_ascii_lowercase().replace('-', "_") == name.replace('-', "_"))
     };
-    sinks.iter().position(is_it)
+    entries.iter().position(is_it)
 }
 
 /// Where the setting at `path` is written, or the nearest above it that is.

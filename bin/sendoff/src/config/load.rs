@@ -49,6 +49,15 @@ impl Config {
         let mut settings = environment::settings(&env)?;
         settings.extend_from_slice(flags);
         let (document, mut config) = Document::read(&file, &settings)?;
+        if flags.iter().any(|flag| flag.path == "database.url") {
+            // The flag says which database is meant: the one instead of all the configured ones.
+            config.sources.clear();
+        }
+        validate::one_or_several(&config, &document)?;
+        for (at, source) in config.sources.iter_mut().enumerate() {
+            let resolved = source.database.resolve(&env);
+            resolved.map_err(|(key, error)| document.at(&format!("source.{at}.{key}"), error))?;
+        }
         let resolved = config.database.resolve(&env);
         resolved.map_err(|(key, error)| document.at(&format!("database.{key}"), error))?;
         validate::validate(&config, &document)?;

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | defaults | what [`Config::example`] shows |
 //! | file | `lease = "10s"` below `[relay]` |
-//! | environment | `SENDOFF_RELAY__LEASE=10s`; the settings of a sink go by its name: `SENDOFF_SINK__AUDIT__PATH=…` |
+//! | environment | `SENDOFF_RELAY__LEASE=10s`; sinks and sources go by their names: `SENDOFF_SINK__AUDIT__PATH=…` |
 //! | flags | as the commands define them, handed over as [`Override`]s |
 //!
 //! Routes and topics are lists without names, so only the file can set them. An empty variable counts as not set.
@@ -21,6 +21,7 @@ mod relay;
 mod retry;
 mod route;
 mod sink;
+mod source;
 mod topic;
 mod trace;
 mod unread;
@@ -41,6 +42,7 @@ pub(crate) use retry::{Retry, RetryOverrides};
 pub(crate) use route::Route;
 pub(crate) use sendoff_wire::duration::parse_duration;
 pub(crate) use sink::{SinkConfig, SinkKind};
+pub(crate) use source::SourceConfig;
 pub(crate) use topic::Topic;
 pub(crate) use trace::{TraceConfig, TraceProtocol};
 pub(crate) use url::DatabaseUrl;
@@ -51,6 +53,10 @@ pub(crate) use url::DatabaseUrl;
 pub(crate) struct Config {
     /// Where the outbox is.
     pub(crate) database: Database,
+    /// Several databases, instead of one. Read apart from the rest, because each has a name and routes beside the
+    /// settings of a database.
+    #[serde(rename = "source", skip_deserializing, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sources: Vec<SourceConfig>,
     /// How the relay works.
     pub(crate) relay: RelayConfig,
     /// When failed messages are tried again.

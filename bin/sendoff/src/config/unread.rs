@@ -62,8 +62,12 @@ impl Unread {
         if let Some(unknown) = quoted(start, "unknown field ") {
             let is_section = path.split('.').next() == Some(unknown);
             let section = if is_section { "the configuration" } else { &section };
-            // Sinks are read apart from the rest, so serde does not know of them.
-            let also_known = if is_section { &["sink"] } else { self.also_known };
+            // Sinks and sources are read apart from the rest, so serde does not know of them.
+            let also_known = if is_section {
+                &["sink", "source"]
+            } else {
+                self.also_known
+            };
             let known: Vec<&str> = names(expected).chain(also_known.iter().copied()).collect();
             let guess = nearest(unknown, &known).map(|name| format!("did you mean {name}? "));
             return invalid(format!("there is no setting {unknown:?} in {section}"))

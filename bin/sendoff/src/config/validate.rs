@@ -2,9 +2,20 @@
 
 use sendoff::{Error, ErrorKind, Result};
 
-use super::Config;
 use super::document::Document;
 use super::nearest::nearest;
+use super::{Config, Database, Route};
+
+/// The databases are in `[database]` or in `[[source]]`s, not in both: nobody could tell which of them a setting is for.
+pub(super) fn one_or_several(config: &Config, document: &Document<'_>) -> Result<()> {
+    if config.sources.is_empty() || config.database == Database::default() {
+        return Ok(());
+    }
+    let error = Error::new(ErrorKind::Invalid, "there are both [database] and [[source]]")
+        .because("the one is for a single database, the other for several, each with all its settings")
+        .next_step("make a [[source]] of the [database], or take one of the two out");
+    Err(document.at("database", error))
+}
 
 pub(super) fn validate(config: &Config, document: &Document<'_>) -> Result<()> {
     let relay = config.relay.validate();
@@ -13,6 +24,10 @@ pub(super) fn validate(config: &Config, document: &Document<'_>) -> Result<()> {
     retry.map_err(|(key, error)| document.at(&format!("retry.{key}"), error))?;
     let trace = config.trace.validate();
     trace.map_err(|(key, error)| document.at(&format!("trace.{key}"), error))?;
+    let watch = config.watch.validate();
+    watch.map_err(|(key, error)| document.at(&format!("watch.{key}"), error))?;
+    let statsd = config.statsd.validate();
+    statsd.map_err(|(key, error)| document.at(&format!("statsd.{key}"), error))?;
     for (at, topic) in config.topics.iter().enumerate() {
         let retry = topic.retry(&config.retry).validate();
         retry.map_err(|(key, error)| document.at(&format!("topic.{at}.retry.{key}"), error))?;
@@ -24,29 +39,33 @@ pub(super) fn validate(config: &Config, document: &Document<'_>) -> Result<()> {
         }
     }
     sinks(config, document)?;
-    routes(config, document)
+    routes(config, &config.routes, "route", document)?;
+    sources(config, document)
+}
+
+fn sources(config: &Config, document: &Document<'_>) -> Result<()> {
+    for (at, source) in config.sources.iter().enumerate() {
+        let name = &source.name;
+        let earlier = config.sources[..at].iter().map(|earlier| earlier.name.as_str());
+        let named = check_name("source", name, earlier);
+        named.map_err(|error| document.at(&format!("source.{at}.name"), error))?;
+        if source.database.url().is_err() {
+            let error = Error::new(ErrorKind::Invalid, format!("the source {name:?} has no url"))
+                .because("nothing says where its database is")
+                .next_step("add url, url_env or url_file");
+            return Err(document.at(&format!("source.{at}"), error));
+        }
+        routes(config, &source.routes, &format!("source.{at}.route"), document)?;
+    }
+    Ok(())
 }
 
 fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
     for (at, sink) in config.sinks.iter().enumerate() {
         let (name, settings) = (sink.name(), sink.settings());
         let fault = |key: &str, error: Error| Err(document.at(&format!("sink.{at}.{key}"), error));
-        let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
-            let error = Error::new(ErrorKind::Invalid, format!("a sink cannot be called {name:?}"))
-                .because("its name stands in tables, variables and log lines");
-            return fault(
-                "name",
-                error.next_step("use 1 to 60 lower-case letters, digits, - and _"),
-            );
-        }
-        // Variables cannot tell the two apart, and neither should people have to.
-        let alike = |earlier: &str| earlier.replace('-', "_") == name.replace('-', "_");
-        if let Some(earlier) = config.sinks[..at].iter().find(|earlier| alike(earlier.name())) {
-            let what = format!("two sinks are called {:?} and {name:?}", earlier.name());
-            let error = Error::new(ErrorKind::Invalid, what)
-                .because("routes and variables could not tell them apart")
-                .next_step("give each sink a name of its own");
+        let earlier = config.sinks[..at].iter().map(super::SinkConfig::name);
+        if let Err(error) = check_name("sink", name, earlier) {
             return fault("name", error);
         }
         let is_zero = [
@@ -66,15 +85,36 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
     Ok(())
 }
 
-fn routes(config: &Config, document: &Document<'_>) -> Result<()> {
+/// What sinks and sources may be called.
+fn check_name<'a>(what: &str, name: &str, mut earlier: impl Iterator<Item = &'a str>) -> Result<()> {
+    let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
+    if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
+        return Err(
+            Error::new(ErrorKind::Invalid, format!("a {what} cannot be called {name:?}"))
+                .because("its name stands in tables, variables and log lines")
+                .next_step("use 1 to 60 lower-case letters, digits, - and _"),
+        );
+    }
+    // Variables cannot tell the two apart, and neither should people have to.
+    let alike = |earlier: &&str| earlier.replace('-', "_") == name.replace('-', "_");
+    match earlier.find(alike) {
+        None => Ok(()),
+        Some(earlier) => Err(Error::new(
+            ErrorKind::Invalid,
+            format!("two {what}s are called {earlier:?} and {name:?}"),
+        )
+        .because("routes, flags and variables could not tell them apart")
+        .next_step(format!("give each {what} a name of its own"))),
+    }
+}
+
+/// `path` leads to the list of routes.
+fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>) -> Result<()> {
     let known: Vec<&str> = config.sinks.iter().map(super::SinkConfig::name).collect();
-    for (at, route) in config.routes.iter().enumerate() {
-        let fault = |key: &str, error: Error| Err(document.at(&format!("route.{at}.{key}"), error));
+    for (at, route) in routes.iter().enumerate() {
+        let fault = |key: &str, error: Error| Err(document.at(&format!("{path}.{at}.{key}"), error));
         let pattern = route.pattern.as_str();
-        if config.routes[..at]
-            .iter()
-            .any(|earlier| earlier.pattern == route.pattern)
-        {
+        if routes[..at].iter().any(|earlier| earlier.pattern == route.pattern) {
             return fault("match", twice("route", pattern));
         }
         if route.to.is_empty() {

@@ -1,0 +1,67 @@
+//! Several databases served by one process: each with its own store, relay, routes and health, so that one which is down
+//! stops no other.
+
+mod health;
+mod once;
+mod serve;
+
+use sendoff::{Error, Result};
+use sendoff_relay::{Relay, RelayBuilder};
+
+use crate::config::Config;
+use crate::session::host;
+use crate::store::Store;
+
+pub(crate) use health::{Health, State};
+pub(crate) use once::once;
+pub(crate) use serve::serve;
+
+/// One database with what is delivered from it.
+pub(crate) struct Source {
+    /// What people call it.
+    pub(crate) name: String,
+    store: Store,
+    config: Config,
+}
+
+impl Source {
+    /// The sources that are configured, or the one of this name. Nothing is asked of their databases yet.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] when one of them could never work, whatever its database says.
+    pub(crate) fn open_all(config: &Config, only: Option<&str>) -> Result<Vec<Self>> {
+        let chosen = config.sources(only)?;
+        let mut sources = Vec::with_capacity(chosen.len());
+        for source in chosen {
+            let config = config.of_source(source);
+            let opened = Store::open(&config.database).map_err(|error| about(&source.name, &error))?;
+            let source = Self {
+                name: source.name.clone(),
+                store: opened,
+                config,
+            };
+            source.relay()?;
+            sources.push(source);
+        }
+        Ok(sources)
+    }
+
+    /// A relay for one run.
+    fn relay(&self) -> Result<Relay> {
+        let build = |relay: RelayBuilder| self.config.apply(relay)?.build();
+        let name = format!("{}:{}", host(), std::process::id());
+        build(Relay::builder(self.store.relay.clone()).name(name)).map_err(|error| about(&self.name, &error))
+    }
+}
+
+/// The same error, with the source that it is about.
+pub(super) fn about(source: &str, error: &Error) -> Error {
+    let mut told = Error::new(error.kind(), format!("source {source}: {}", error.what()));
+    if let Some(why) = error.why() {
+        told = told.because(why);
+    }
+    match error.next() {
+        Some(next) => told.next_step(next),
+        None => told,
+    }
+}

@@ -1,0 +1,37 @@
+//! Delivering what is due now, from every source.
+
+use sendoff::{Error, Result};
+use sendoff_relay::OnceReport;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::{Source, about};
+
+/// Delivers what is due now from every source, one beside the other, and tells what came of each, in the order of the
+/// configuration.
+pub(crate) async fn once(sources: Vec<Source>, stop: &CancellationToken) -> Vec<(String, Result<OnceReport>)> {
+    let start = |source: Source| {
+        let span = tracing::error_span!("source", source = source.name);
+        (
+            source.name.clone(),
+            tokio::spawn(run(source, stop.clone()).instrument(span)),
+        )
+    };
+    let running: Vec<_> = sources.into_iter().map(start).collect();
+    let mut reports = Vec::with_capacity(running.len());
+    for (name, task) in running {
+        let ended = task.await.unwrap_or_else(|error| {
+            Err(Error::new(sendoff::ErrorKind::Backend, "the relay ended by itself")
+                .because(error.to_string())
+                .next_step("nothing is lost; tell the makers what the log says about the panic"))
+        });
+        let ended = ended.map_err(|error| about(&name, &error));
+        reports.push((name, ended));
+    }
+    reports
+}
+
+async fn run(source: Source, stop: CancellationToken) -> Result<OnceReport> {
+    source.store.migrate.check_schema().await?;
+    source.relay()?.run_once(stop).await
+}

@@ -1,0 +1,81 @@
+//! Serving all sources until told to stop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_relay::RunReport;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
+use tracing::Instrument as _;
+
+use super::{Health, Source, State};
+
+/// The first and the longest pause before a source that is down is tried again.
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Serves every source until `stop` is cancelled. One that is down, or whose tables are not what they should be, is tried
+/// again while the others go on; when that is so for all of them, and for good, it ends.
+///
+/// # Errors
+/// That of the first source which was not served at the end; it names the source.
+pub(crate) async fn serve(sources: Vec<Source>, stop: CancellationToken) -> Result<()> {
+    let health = Health::new(sources.iter().map(|source| source.name.clone()));
+    let mut tasks = JoinSet::new();
+    for source in sources {
+        // At the level of errors, so that a log of nothing but errors says which source they are about.
+        let span = tracing::error_span!("source", source = source.name);
+        tasks.spawn(keep_serving(Arc::new(source), health.clone(), stop.clone()).instrument(span));
+    }
+    while tasks.join_next().await.is_some() {}
+    health.first_down().map_or(Ok(()), Err)
+}
+
+async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationToken) {
+    let mut pause = FIRST_PAUSE;
+    loop {
+        let error = match run(&source, &health, &stop).await {
+            Ok(report) => {
+                let RunReport {
+                    delivered,
+                    retried,
+                    dead,
+                    ..
+                } = report;
+                tracing::info!(event = "relay_done", delivered, retried, dead, "stopped");
+                return;
+            }
+            Err(error) => error,
+        };
+        if error.is_temporary() {
+            tracing::warn!(event = "source_down", source = source.name, %error, "waiting for the database of this source");
+        } else {
+            tracing::error!(event = "source_down", source = source.name, %error, "this source is not served");
+        }
+        health.set(&source.name, State::Down(error));
+        if health.is_hopeless() {
+            stop.cancel();
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            () = stop.cancelled() => return,
+        }
+    }
+}
+
+/// Runs a relay on the source, in a task of its own: whatever becomes of it, the others go on.
+async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) -> Result<RunReport> {
+    source.store.migrate.check_schema().await?;
+    let relay = source.relay()?;
+    health.set(&source.name, State::Serving);
+    tracing::info!(event = "source_up", source = source.name, "this source is served");
+    let running = relay.run(stop.clone()).in_current_span();
+    tokio::spawn(running).await.unwrap_or_else(|error| {
+        Err(Error::new(ErrorKind::Backend, "the relay ended by itself")
+            .because(error.to_string())
+            .next_step("nothing is lost, and it is started again; tell the makers what the log says about the panic")
+            .with_source(error))
+    })
+}
