@@ -10,6 +10,8 @@
 //! | write headers, properties and body | [`encode`] |
 //! | put it into frames or commands | [`amqp`], [`redis`] |
 //! | send it, and understand the answer | [`CelerySink`] |
+//!
+//! [`TaskOutbox`] is for applications that send some tasks past the outbox.
 #![forbid(unsafe_code)]
 
 pub mod amqp;
@@ -21,8 +23,10 @@ pub mod redis;
 pub mod route;
 mod sink;
 pub mod task;
+mod task_outbox;
 
 pub use config::CeleryConfig;
 pub use encode::{CeleryMessage, Encoder};
 pub use sink::CelerySink;
 pub use task::TaskCall;
+pub use task_outbox::TaskOutbox;

@@ -1,0 +1,76 @@
+//! Tasks on the exclude list go straight to the broker; all others only with their transaction.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+
+use std::sync::Arc;
+
+use sendoff::store::{EmitTransaction as _, OperateStore as _, RelayStore as _};
+use sendoff::{ErrorKind, Task};
+use sendoff_sink_celery::{CeleryConfig, CelerySink, TaskOutbox};
+use sendoff_testkit::MemoryStore;
+use sendoff_testkit::servers::Redis;
+use serde_json::Value;
+
+fn outbox(store: &MemoryStore, redis: &Redis) -> TaskOutbox {
+    let config = CeleryConfig {
+        url: Some(sendoff_wire::Address::parse(&redis.url()).unwrap()),
+        ..CeleryConfig::default()
+    };
+    let sink = Arc::new(CelerySink::new(&config).unwrap());
+    let outbox = TaskOutbox::new(store.outbox().clone(), sink);
+    outbox.exclude(["shop.health.*", "shop.warm"]).unwrap()
+}
+
+async fn sent(redis: &Redis) -> Vec<Value> {
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let tasks: Vec<String> = redis::cmd("LRANGE")
+        .arg("celery")
+        .arg(0)
+        .arg(-1)
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    tasks.iter().map(|task| serde_json::from_str(task).unwrap()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_excluded_task_is_sent_at_once_even_if_the_transaction_is_rolled_back() {
+    let (redis, store) = (Redis::start().await, MemoryStore::new());
+    let outbox = outbox(&store, &redis);
+    let mut tx = store.transaction().await.unwrap();
+    let kept = Task::new("shop.charge").args([1]).unwrap();
+    outbox.emit(&mut tx, kept).await.unwrap();
+    let id = outbox
+        .emit(&mut tx, Task::new("shop.health.ping").args([2]).unwrap())
+        .await
+        .unwrap();
+    let tasks = sent(&redis).await;
+    assert_eq!(tasks.len(), 1);
+    assert_eq!(tasks[0]["headers"]["task"], "shop.health.ping");
+    assert_eq!(tasks[0]["headers"]["id"], id.to_string());
+    drop(tx);
+    assert_eq!(store.backlog().await.unwrap().ready, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_other_task_is_only_in_the_transaction() {
+    let (redis, store) = (Redis::start().await, MemoryStore::new());
+    let outbox = outbox(&store, &redis);
+    assert!(outbox.is_excluded("shop.warm") && !outbox.is_excluded("shop.warmer"));
+    let mut tx = store.transaction().await.unwrap();
+    let id = outbox.emit(&mut tx, Task::new("shop.charge")).await.unwrap();
+    Box::new(tx).commit().await.unwrap();
+    assert!(sent(&redis).await.is_empty());
+    assert_eq!(store.find(id).await.unwrap().len(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_excluded_task_that_cannot_be_sent_is_an_error() {
+    let (mut redis, store) = (Redis::start().await, MemoryStore::new());
+    let outbox = outbox(&store, &redis);
+    let mut tx = store.transaction().await.unwrap();
+    redis.kill();
+    let error = outbox.emit(&mut tx, Task::new("shop.warm")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    assert!(error.to_string().contains("shop.warm"), "{error}");
+}
