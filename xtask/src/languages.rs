@@ -16,12 +16,23 @@ const CELERIES: [(&str, &str, &str); 2] = [
     ("SENDOFF_TEST_CELERY_NEW", "5.7.0", "5.7.0"),
 ];
 
+/// A Django project with django-celery-outbox, whose tables `sendoff celery-relay` serves, and both its database drivers.
+const DJANGO: [&str; 6] = [
+    "django-celery-outbox==0.4.3",
+    "django>=5.2,<6.0",
+    "celery[redis]==5.7.0",
+    "kombu==5.7.0",
+    "psycopg[binary]",
+    "pymysql",
+];
+
 /// Where the interpreters find their drivers.
 pub(crate) struct Languages {
     python: PathBuf,
     node_modules: PathBuf,
     /// The interpreters that have a Celery, by the variable that names each.
     celeries: Vec<(&'static str, PathBuf)>,
+    django: PathBuf,
 }
 
 impl Languages {
@@ -36,6 +47,7 @@ impl Languages {
                 .iter()
                 .map(|(variable, version, kombu)| Ok((*variable, celery(&root, version, kombu)?)))
                 .collect::<Result<_>>()?,
+            django: django(&root)?,
         };
         let has_psycopg = || child::run_quietly(Command::new(&languages.python).args(["-c", "import psycopg"])).is_ok();
         if !has_psycopg() {
@@ -71,6 +83,7 @@ impl Languages {
         let mut variables: Vec<(&'static str, OsString)> = vec![
             ("SENDOFF_TEST_PYTHON", self.python.clone().into()),
             ("SENDOFF_TEST_NODE_PATH", self.node_modules.clone().into()),
+            ("SENDOFF_TEST_DJANGO", self.django.clone().into()),
         ];
         let celeries = self.celeries.iter();
         variables.extend(celeries.map(|(variable, python)| (*variable, python.clone().into())));
@@ -90,6 +103,21 @@ fn celery(root: &Path, version: &str, kombu: &str) -> Result<PathBuf> {
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
         let wanted = [format!("celery[redis,yaml]=={version}"), format!("kombu=={kombu}")];
         child::run_quietly(Command::new(&python).args(pip).args(wanted))?;
+    }
+    Ok(python)
+}
+
+/// The interpreter of an environment with Django and its outbox, which is made unless it is there.
+fn django(root: &Path) -> Result<PathBuf> {
+    let venv = root.join("django");
+    let python = venv.join("bin/python");
+    let check = "import django, psycopg, pymysql, redis; from importlib.metadata import version; \
+                 assert version('django-celery-outbox') == '0.4.3' and version('celery') == '5.7.0'";
+    if child::run_quietly(Command::new(&python).args(["-c", check])).is_err() {
+        eprintln!("installing Django with django-celery-outbox, whose tables are relayed in tests");
+        child::run_quietly(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
+        let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        child::run_quietly(Command::new(&python).args(pip).args(DJANGO))?;
     }
     Ok(python)
 }

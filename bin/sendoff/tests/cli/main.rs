@@ -4,6 +4,7 @@
 #[path = "../sandbox/mod.rs"]
 mod sandbox;
 
+mod celery;
 mod config;
 mod demo;
 mod deploy;
