@@ -26,7 +26,7 @@ const RULES: &[(&str, MayKnow)] = &[
     // The places where everything is put together.
     ("bin/*", MayKnow::Everything),
     ("admin*", MayKnow::Everything),
-    ("examples", MayKnow::Everything),
+    ("examples*", MayKnow::Everything),
     ("bench", MayKnow::Everything),
     ("xtask", MayKnow::Everything),
 ];

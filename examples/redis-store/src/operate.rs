@@ -1,0 +1,308 @@
+//! Room: operate. Operators are few and in no hurry: rows are chosen here, and changed by one call of the script, which
+//! passes over those that have gone in between.
+
+use std::collections::BTreeMap;
+use std::time::SystemTime;
+
+use async_trait::async_trait;
+use sendoff::store::{
+    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
+    Windows,
+};
+use sendoff::{Pattern, Result, Uuid};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::content::time;
+use crate::rows::{Answer, Found};
+use crate::{RedisStore, micros};
+
+/// What the relay notes on messages whose topic is paused.
+const TOPIC_IS_PAUSED: &str = "the topic is paused";
+
+#[async_trait]
+impl OperateStore for RedisStore {
+    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+        let mut all: Vec<Stored> = self
+            .fitting(filter)
+            .await?
+            .into_iter()
+            .map(|found| found.stored)
+            .collect();
+        all.sort_by(|a, b| (a.created_at, a.seq, &a.leg).cmp(&(b.created_at, b.seq, &b.leg)));
+        Ok(Listing {
+            more: all.len() > offset.saturating_add(limit),
+            messages: all.into_iter().skip(offset).take(limit).collect(),
+        })
+    }
+
+    async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
+        let filter = Filter {
+            ids: vec![id],
+            ..Filter::default()
+        };
+        Ok(self
+            .fitting(&filter)
+            .await?
+            .into_iter()
+            .map(|found| found.stored)
+            .collect())
+    }
+
+    async fn summary(&self) -> Result<Summary> {
+        let (now, rows) = self.all().await?;
+        let count = |fits: &dyn Fn(&Found) -> bool| rows.iter().filter(|row| fits(row)).count() as u64;
+        let is_ready = |row: &Found| matches!(row.stored.status, Status::Pending) && !row.is_waiting;
+        let oldest = rows
+            .iter()
+            .filter(|row| is_ready(row))
+            .map(|row| row.stored.created_at)
+            .min();
+        Ok(Summary {
+            ready: count(&is_ready),
+            waiting: count(&|row| row.is_waiting),
+            failed: count(&|row| row.is_waiting && row.stored.attempts > 0),
+            dead: count(&|row| row.stored.status == Status::Dead),
+            delivered: count(&|row| row.stored.status == Status::Delivered),
+            oldest_ready: oldest.map(|at| now.duration_since(at).unwrap_or_default()),
+        })
+    }
+
+    async fn count(&self, filter: &Filter) -> Result<u64> {
+        Ok(self.fitting(filter).await?.len() as u64)
+    }
+
+    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        let dead = self.dead(filter).await?;
+        let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("retry", json!(filter), who)});
+        self.script.call("retry_dead", &args).await
+    }
+
+    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+        let (now, rows) = self.all().await?;
+        let wanted = rows.iter().filter(|row| {
+            let stored = &row.stored;
+            let is_late = stored.due_at.is_some_and(|due| due > now);
+            let was_tried = reset && (stored.attempts > 0 || stored.last_error.is_some());
+            let is_held = stored.detail.as_deref() == Some("held");
+            row.is_waiting && !is_held && (is_late || was_tried) && row.fits(filter)
+        });
+        let action = if reset { "reset" } else { "hasten" };
+        let audit = audit(action, json!(filter), who);
+        let args = json!({"places": places(wanted.take(limit)), "reset": reset, "audit": audit});
+        self.script.call("hasten", &args).await
+    }
+
+    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+        let dead = self.dead(filter).await?;
+        let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("discard", json!(filter), who)});
+        self.script.call("discard_dead", &args).await
+    }
+
+    async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
+        let (_, rows) = self.all().await?;
+        let mut held: BTreeMap<(i64, &str, &str), u64> = BTreeMap::new();
+        for row in &rows {
+            let Some(key) = row.stored.key.as_deref() else { continue };
+            let is_held = row.is_waiting && row.stored.detail.as_deref() == Some("held") && row.stored.due_at.is_none();
+            if is_held || row.blocks {
+                *held.entry((row.stored.lane, key, &row.stored.leg)).or_default() += u64::from(is_held);
+            }
+        }
+        let mut views: Vec<KeyView> = held
+            .into_iter()
+            .map(|((lane, key, leg), held)| view(&rows, lane, key, leg, held))
+            .collect();
+        views.sort_by(|a, b| (b.held, &a.key, &a.leg).cmp(&(a.held, &b.key, &b.leg)));
+        views.truncate(limit);
+        Ok(views)
+    }
+
+    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
+        let mut args = json!({"key": key, "audit": audit("release", json!({"key": key, "leg": leg}), who)});
+        if let Some(leg) = leg {
+            args["leg"] = leg.into();
+        }
+        self.script.call("release_key", &args).await
+    }
+
+    async fn lane_views(&self) -> Result<Vec<LaneView>> {
+        type Lane = (i64, Option<String>, Option<String>, Option<f64>, i64, u64);
+        let lanes: Vec<Lane> = self.script.call("lane_views", &json!({})).await?;
+        let view = |(lane, (epoch, owner, relay, until, crashes, ready)): (i64, Lane)| LaneView {
+            lane,
+            epoch,
+            owner: owner.and_then(|owner| owner.parse().ok()),
+            relay,
+            until: until.map(|at| time(at as i64)),
+            crashes,
+            ready,
+        };
+        Ok((0..).zip(lanes).map(view).collect())
+    }
+
+    async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let (kind, name) = what.kind_and_name();
+        let args = json!({
+            "what": format!("{kind}:{name}"), "by": who, "audit": audit("pause", json!({kind: name}), who),
+        });
+        let paused: u64 = self.script.call("pause", &args).await?;
+        Ok(paused > 0)
+    }
+
+    async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
+        let (kind, name) = what.kind_and_name();
+        let (_, rows) = self.all().await?;
+        let pattern = match what {
+            Pausable::Topic(_) => name.parse::<Pattern>().ok(),
+            Pausable::Sink(_) => None,
+        };
+        let was_stopped = |row: &&Found| {
+            row.stored.detail.as_deref() == Some("down")
+                && row.stored.last_error.as_deref() == Some(TOPIC_IS_PAUSED)
+                && pattern
+                    .as_ref()
+                    .is_some_and(|pattern| pattern.matches(&row.stored.topic))
+        };
+        let args = json!({
+            "what": format!("{kind}:{name}"),
+            "places": places(rows.iter().filter(was_stopped)),
+            "audit": audit("resume", json!({kind: name}), who),
+        });
+        let resumed: u64 = self.script.call("resume", &args).await?;
+        Ok(resumed > 0)
+    }
+
+    async fn pauses(&self) -> Result<Vec<PauseView>> {
+        let pauses = self.pauses_by_name().await?.into_iter();
+        let mut views: Vec<PauseView> = pauses
+            .map(|((kind, name), pause)| PauseView {
+                what: if kind == "topic" {
+                    Pausable::Topic(name)
+                } else {
+                    Pausable::Sink(name)
+                },
+                since: time(pause.since.parse().unwrap_or_default()),
+                by: pause.by,
+            })
+            .collect();
+        views.sort_by_key(|pause| pause.since);
+        Ok(views)
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
+        let asked = json!({"delivered": windows.delivered, "dead": windows.dead, "dedup": windows.dedup});
+        let mut args = json!({"limit": limit, "audit": audit("clean", asked, who)});
+        let windows = [("delivered", windows.delivered), ("dead", windows.dead)];
+        for (name, window) in windows.into_iter().filter_map(|(name, window)| Some((name, window?))) {
+            args[name] = micros(window).into();
+        }
+        let (deleted, remaining) = self.script.call("clean_up", &args).await?;
+        Ok(Cleaned { deleted, remaining })
+    }
+
+    async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
+        let rows: Vec<String> = self
+            .script
+            .call("audits", &json!({"limit": limit.clamp(1, 1 << 30)}))
+            .await?;
+        let read = |row: &String| serde_json::from_str::<Audited>(row).ok();
+        let view = |audited: Audited| AuditView {
+            at: time(audited.at.parse().unwrap_or_default()),
+            who: audited.what.who,
+            action: audited.what.action,
+            filter: audited.what.filter,
+            affected: audited.affected,
+        };
+        Ok(rows.iter().take(limit).filter_map(read).map(view).collect())
+    }
+}
+
+/// What is kept of a pause.
+#[derive(Deserialize)]
+pub(crate) struct Pause {
+    since: String,
+    by: String,
+}
+
+#[derive(Deserialize)]
+struct Audited {
+    at: String,
+    what: Act,
+    affected: u64,
+}
+
+#[derive(Deserialize)]
+struct Act {
+    who: String,
+    action: String,
+    filter: String,
+}
+
+impl RedisStore {
+    /// What is paused, by kind and name.
+    pub(crate) async fn pauses_by_name(&self) -> Result<Vec<((String, String), Pause)>> {
+        let pauses: Vec<(String, String)> = self.script.call("pauses", &json!({})).await?;
+        let read = |(what, pause): (String, String)| {
+            let (kind, name) = what.split_once(':')?;
+            let pause = serde_json::from_str(&pause).ok()?;
+            Some(((kind.to_owned(), name.to_owned()), pause))
+        };
+        Ok(pauses.into_iter().filter_map(read).collect())
+    }
+
+    /// The server's time, and every row, by lane and number.
+    async fn all(&self) -> Result<(SystemTime, Vec<Found>)> {
+        let (now, rows): (i64, Vec<Answer>) = self.script.call("all", &json!({})).await?;
+        Ok((time(now), rows.into_iter().map(Found::of).collect()))
+    }
+
+    async fn fitting(&self, filter: &Filter) -> Result<Vec<Found>> {
+        let (_, mut rows) = self.all().await?;
+        rows.retain(|row| row.fits(filter));
+        Ok(rows)
+    }
+
+    async fn dead(&self, filter: &Filter) -> Result<Vec<Found>> {
+        let mut rows = self.fitting(filter).await?;
+        rows.retain(|row| row.stored.status == Status::Dead);
+        Ok(rows)
+    }
+}
+
+/// A key with the message that the others wait for: a dead letter, or else the first that has a time.
+fn view(rows: &[Found], lane: i64, key: &str, leg: &str, held: u64) -> KeyView {
+    let of_key = || {
+        rows.iter().filter(move |row| {
+            let same_leg = row.stored.leg == leg || row.stored.leg.is_empty();
+            row.stored.lane == lane && row.stored.key.as_deref() == Some(key) && same_leg
+        })
+    };
+    let blocks = |row: &&Found| matches!(row.stored.detail.as_deref(), Some("held" | "retry" | "down"));
+    let dead = of_key().find(|row| row.blocks);
+    let waiting = || of_key().find(|row| row.is_waiting && blocks(row) && row.stored.due_at.is_some());
+    let head = dead.or_else(waiting).map(|row| &row.stored);
+    let state = match head {
+        None => "held",
+        Some(head) if head.status == Status::Dead => "dead",
+        Some(head) => head.detail.as_deref().unwrap_or_default(),
+    };
+    KeyView {
+        key: key.to_owned(),
+        leg: leg.to_owned(),
+        lane,
+        held,
+        head: head.and_then(|head| head.id),
+        state: state.to_owned(),
+        due_at: head.and_then(|head| head.due_at),
+        last_error: head.and_then(|head| head.last_error.clone()),
+    }
+}
+
+fn places<'a>(rows: impl Iterator<Item = &'a Found>) -> Vec<(i64, &'a str)> {
+    rows.map(Found::place).collect()
+}
+
+fn audit(action: &str, filter: Value, who: &str) -> Value {
+    json!({"action": action, "filter": filter.to_string(), "who": who})
+}

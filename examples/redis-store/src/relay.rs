@@ -1,0 +1,183 @@
+//! Room: relay.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::store::{
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, SettleReport, Settlement,
+    Suspect, Vitals,
+};
+use sendoff::{Result, Uuid};
+use serde_json::{Value, json};
+
+use crate::content::{Content, time};
+use crate::read::RedisReader;
+use crate::rows::seq_of;
+use crate::settle::settlement;
+use crate::{RedisStore, micros};
+
+/// Lanes of messages with a key, or with neither a key nor a priority.
+pub(crate) const COMMON_LANES: Lane = 64;
+/// Lanes of urgent, and as many of idle messages, behind the common ones.
+pub(crate) const SPECIAL_LANES: Lane = 8;
+pub(crate) const LANES: Lane = COMMON_LANES + 2 * SPECIAL_LANES;
+
+/// A lane, its epoch, its crashes, its suspect, the suspect's leg and crashes.
+type Grant = (Lane, i64, u32, Option<i64>, Option<String>, u32);
+
+#[async_trait]
+impl RelayStore for RedisStore {
+    fn lanes(&self) -> Lane {
+        LANES
+    }
+
+    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+        let args = json!({"owner": owner.0, "name": name, "lease": micros(lease)});
+        self.script.call("enlist", &args).await
+    }
+
+    async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+        let args = json!({"owner": owner.0, "lease": micros(lease)});
+        let (alive, relays): (u8, Vec<String>) = self.script.call("heartbeat", &args).await?;
+        let ids = relays.iter().filter_map(|relay| relay.parse::<Uuid>().ok());
+        let mut relays: Vec<OwnerId> = ids.map(OwnerId).collect();
+        relays.sort_unstable();
+        Ok(Heartbeat {
+            alive: alive == 1,
+            relays,
+        })
+    }
+
+    async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+        let args = json!({"owner": owner.0, "limit": limit});
+        let grants: Vec<Grant> = self.script.call("acquire", &args).await?;
+        let grant = |(lane, epoch, crashes, suspect, leg, suspect_crashes): Grant| LaneGrant {
+            lane,
+            epoch,
+            crashes,
+            suspect: suspect.map(|seq| Suspect {
+                seq,
+                leg: leg.map(Arc::from),
+                crashes: suspect_crashes,
+            }),
+        };
+        Ok(grants.into_iter().map(grant).collect())
+    }
+
+    async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.script.call("release", &of(owner, lanes)).await
+    }
+
+    async fn retire(&self, owner: OwnerId) -> Result<()> {
+        self.script.call("retire", &json!({"owner": owner.0})).await
+    }
+
+    async fn evict(&self) -> Result<u64> {
+        self.script.call("evict", &json!({})).await
+    }
+
+    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.script.call("absolve", &of(owner, lanes)).await
+    }
+
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+        let mut args = json!({"owner": owner.0, "lane": lane});
+        if let Some((seq, leg)) = row {
+            args["seq"] = seq.to_string().into();
+            if let Some(leg) = leg {
+                args["leg"] = leg.into();
+            }
+        }
+        self.script.call("suspect", &args).await
+    }
+
+    fn reader(&self) -> Box<dyn Reader> {
+        Box::new(RedisReader::new(self.script.clone()))
+    }
+
+    async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {
+        let found: Vec<(Lane, String, String)> = self.script.call("blocked_keys", &json!({"lanes": lanes})).await?;
+        Ok(found.into_iter().map(blocked).collect())
+    }
+
+    async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
+        let args = json!({
+            "owner": owner.0,
+            "keep": self.retention.is_some(),
+            "settlements": settlements.iter().map(settlement).collect::<Vec<_>>(),
+        });
+        let answer = self.script.call("settle", &args).await?;
+        let (lost, freed, woke): (Vec<Lane>, Vec<(Lane, String, String)>, u8) = answer;
+        Ok(SettleReport {
+            lost,
+            freed: freed.into_iter().map(blocked).collect(),
+            woke: woke == 1,
+        })
+    }
+
+    async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64> {
+        self.script.call("release_orphans", &of(owner, lanes)).await
+    }
+
+    async fn backlog(&self) -> Result<Backlog> {
+        let (ready, due, waiting, dead) = self.script.call("backlog", &json!({})).await?;
+        Ok(Backlog {
+            ready,
+            due,
+            waiting,
+            dead,
+        })
+    }
+
+    async fn vitals(&self) -> Result<Option<Vitals>> {
+        type Head = (Lane, String, Vec<u8>, u8);
+        let answer = self.script.call("vitals", &json!({})).await?;
+        let (now, oldest_due, heads): (i64, Option<i64>, Vec<Head>) = answer;
+        let age = |since: i64| Duration::from_micros(u64::try_from(now - since).unwrap_or_default());
+        let head = |(lane, member, content, held): Head| LaneHead {
+            lane,
+            seq: seq_of(&member),
+            age: Content::read(&content).map_or(Duration::ZERO, |content| age(content.created_at)),
+            held: held == 1,
+        };
+        let Backlog {
+            ready,
+            due,
+            waiting,
+            dead,
+        } = self.backlog().await?;
+        Ok(Some(Vitals {
+            now: time(now),
+            ready,
+            waiting: due + waiting,
+            dead,
+            oldest_due: oldest_due.map(age),
+            heads: heads.into_iter().map(head).collect(),
+        }))
+    }
+
+    async fn paused(&self) -> Result<Vec<(String, String)>> {
+        let pauses = self.pauses_by_name().await?;
+        Ok(pauses.into_iter().map(|(what, _)| what).collect())
+    }
+
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        let Some(retention) = self.retention else { return Ok(0) };
+        let args = json!({"delivered": micros(retention), "limit": limit});
+        let (deleted, _): (u64, u64) = self.script.call("clean_up", &args).await?;
+        Ok(deleted)
+    }
+}
+
+fn of(owner: OwnerId, lanes: &[Lane]) -> Value {
+    json!({"owner": owner.0, "lanes": lanes})
+}
+
+fn blocked((lane, key, leg): (Lane, String, String)) -> BlockedKey {
+    BlockedKey {
+        lane,
+        key: key.into(),
+        leg: leg.into(),
+    }
+}

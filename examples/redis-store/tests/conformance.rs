@@ -1,0 +1,76 @@
+//! The store conformance suite on Redis: one file of glue. Every case has a server of its own.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use sendoff::{Error, ErrorKind, Result};
+use sendoff_example_redis_store::RedisStore;
+use sendoff_testkit::servers::Redis;
+use sendoff_testkit::store_suite::{Capabilities, Database, Setup, StoreHarness, Subject, run};
+
+fn main() -> ExitCode {
+    run([("redis", OnRedis)])
+}
+
+struct OnRedis;
+
+#[async_trait]
+impl StoreHarness for OnRedis {
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            sql: false,
+            migrations: false,
+            concurrent_transactions: true,
+            items: false,
+        }
+    }
+
+    async fn fresh(&self, setup: Setup) -> Result<Subject> {
+        let server = Arc::new(Redis::start().await);
+        Outbox { server, setup }.open().await
+    }
+}
+
+#[derive(Clone)]
+struct Outbox {
+    server: Arc<Redis>,
+    setup: Setup,
+}
+
+#[async_trait]
+impl Database for Outbox {
+    async fn open(&self) -> Result<Subject> {
+        let mut store = RedisStore::new(&self.server.url(), "outbox")?
+            .retention(self.setup.keep_delivered.then_some(Duration::from_secs(86_400)));
+        if let Some(window) = self.setup.dedup_window {
+            store = store.dedup_window(window);
+        }
+        let store = Arc::new(store);
+        Ok(Subject {
+            emit: store.clone(),
+            relay: store.clone(),
+            operate: store.clone(),
+            work: None,
+            migrate: store,
+            database: Arc::new(self.clone()),
+        })
+    }
+
+    async fn execute(&self, _: &str) -> Result<u64> {
+        Err(no_sql())
+    }
+
+    async fn run_script(&self, _: &str) -> Result<()> {
+        Err(no_sql())
+    }
+
+    async fn fetch(&self, _: &str) -> Result<Vec<Vec<Option<String>>>> {
+        Err(no_sql())
+    }
+}
+
+fn no_sql() -> Error {
+    Error::new(ErrorKind::Unsupported, "Redis knows no SQL").next_step("use its commands")
+}
