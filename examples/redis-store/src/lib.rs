@@ -1,11 +1,11 @@
 //! An outbox in Redis: a small complete store, as `docs/writing-a-store.md` walks through it.
 //!
-//! Everything that has to happen at once is one call of one script ([`outbox.lua`](../src/outbox.lua)), which Redis runs
+//! Everything that has to happen at once is one call of one script (the files in `lua/`, put together), which Redis runs
 //! from its beginning to its end; the files here put questions to it and read its answers.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `outbox.lua` | rooms, leases, order of keys, settling: what a SQL store has in its statements |
+//! | `lua/` | rooms, leases, order of keys, settling: what a SQL store has in its statements |
 //! | `script` | calls it, and says what an error of Redis means |
 //! | `content` | a message as a row keeps it |
 //! | `emit` | room: emit. A transaction that also carries the application's own commands |

@@ -9,6 +9,19 @@ use sendoff::{Error, ErrorKind, Result};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
+/// One script: each file goes on where the one before it ended.
+const LUA: &str = concat!(
+    include_str!("lua/begin.lua"),
+    include_str!("lua/rooms.lua"),
+    include_str!("lua/order.lua"),
+    include_str!("lua/lease.lua"),
+    include_str!("lua/emit.lua"),
+    include_str!("lua/read.lua"),
+    include_str!("lua/settle.lua"),
+    include_str!("lua/operate.lua"),
+    include_str!("lua/call.lua"),
+);
+
 /// The script, and the server that runs it.
 #[derive(Clone)]
 pub(crate) struct Script {
@@ -27,7 +40,7 @@ impl Script {
                 .next_step("write it like redis://user:password@host:6379/0")
         })?;
         Ok(Self {
-            script: Arc::new(redis::Script::new(include_str!("outbox.lua"))),
+            script: Arc::new(redis::Script::new(LUA)),
             client,
             connection: Arc::new(OnceCell::new()),
             prefix: prefix.into(),

@@ -1,0 +1,2 @@
+-- The verb that was asked for.
+return verbs[ARGV[1]]()

@@ -1,0 +1,48 @@
+-- Reading what is to be delivered.
+
+-- A share for each lane first, then what is left of the limit for those that have more.
+function verbs.read_ready()
+    local found, more = {}, 0
+    local share = math.max(math.ceil(args.limit / math.max(#args.lanes, 1)), 1)
+    local function read(lane, count)
+        if count <= 0 then return false end
+        local floor = '(' .. args.floors[lane + 1]
+        local members = call('ZRANGEBYSCORE', P .. 'ready:' .. lane, floor, '+inf', 'LIMIT', 0, count)
+        for _, member in ipairs(members) do
+            found[#found + 1] = { lane, member, call('HGET', P .. 'ready-row:' .. lane, member) }
+            args.floors[lane + 1] = int(seq_of(member))
+        end
+        return #members == count
+    end
+    local full = {}
+    for _, lane in ipairs(args.lanes) do
+        if read(lane, share) then full[#full + 1] = lane end
+    end
+    for _, lane in ipairs(full) do
+        if args.limit <= #found or read(lane, args.limit - #found) then more = 1 end
+    end
+    return { int(now), more, found }
+end
+
+function verbs.due()
+    local skipped, found = {}, {}
+    for _, leg in ipairs(args.skip) do skipped[leg] = true end
+    for _, lane in ipairs(args.lanes) do
+        local due = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '-inf', int(now), 'WITHSCORES')
+        for at = 1, #due, 2 do
+            if not skipped[leg_of(due[at])] then found[#found + 1] = { lane, due[at], due[at + 1] } end
+        end
+    end
+    return found
+end
+
+-- Of these waiting rows, those that are still there.
+function verbs.fetch()
+    local found = {}
+    for _, place in ipairs(args.places) do
+        local row = call('HMGET', row_at(place[1], place[2]), 'content', 'attempts')
+        local is_waiting = call('ZSCORE', P .. 'waiting:' .. place[1], place[2])
+        if row[1] and is_waiting then found[#found + 1] = { place[1], place[2], row[1], row[2] } end
+    end
+    return { int(now), found }
+end

@@ -1,0 +1,187 @@
+-- Settling: what is to happen with rows, behind the fence.
+
+function verbs.settle()
+    local is_lost, lost = {}, {}
+    local alive = has_lease(args.owner)
+    for _, settlement in ipairs(args.settlements) do
+        local lane = settlement.lane
+        local row = call('HMGET', lane_at(lane), 'owner', 'epoch')
+        if not is_lost[lane] and not (alive and row[1] == args.owner and row[2] == settlement.epoch) then
+            is_lost[lane] = true
+            lost[#lost + 1] = lane
+        end
+    end
+    local holds, touched, woke = {}, {}, 0
+
+    local function charge(lane, member, row, verdict)
+        if verdict.charged or row.error ~= verdict.error then
+            local history = history_at(lane, member)
+            call('RPUSH', history, int(now), leg_of(member), verdict.error)
+            call('LTRIM', history, -60, -1)
+        end
+        row.attempts = row.attempts + (verdict.charged and 1 or 0)
+        row.error = verdict.error
+    end
+
+    local function settle_leg(lane, member, row, verdict)
+        if verdict.is == 'delivered' then
+            keep(lane, member, row)
+        elseif verdict.is == 'retry' then
+            charge(lane, member, row, verdict)
+            row.state, row.due = verdict.state, now + verdict.delay
+            put_waiting(lane, member, row)
+        elseif verdict.is == 'hold' then
+            holds[#holds + 1] = { lane = lane, member = member, row = row }
+        else
+            charge(lane, member, row, verdict)
+            put_dead(lane, member, row, verdict.reason, verdict.blocks)
+        end
+    end
+
+    -- A row that was not routed yet becomes one a leg; those that are not listed are delivered.
+    local function split(settlement, member, row)
+        local lane, seq = settlement.lane, seq_of(member)
+        local tried = call('LRANGE', history_at(lane, member), 0, -1)
+        call('DEL', history_at(lane, member))
+        if #settlement.legs == 0 then keep(lane, member, row) end
+        for _, leg in ipairs(settlement.legs) do
+            local copy = {}
+            for name, value in pairs(row) do copy[name] = value end
+            local of_leg = member_of(seq, leg.leg)
+            if #tried > 0 then call('RPUSH', history_at(lane, of_leg), unpack(tried)) end
+            settle_leg(lane, of_leg, copy, leg.verdict)
+        end
+    end
+
+    -- A row of a key left the waiting room, or stays in it: those behind it may go, or have to stay.
+    local function tend_followers(settlement, member)
+        local lane, leg, key = settlement.lane, leg_of(member), settlement.key
+        touched[#touched + 1] = { lane, key, leg }
+        local passes = true
+        for _, settled in ipairs(settlement.legs) do
+            local verdict = settled.verdict
+            local has_to_wait = (verdict.is == 'retry' and blocks(verdict.state)) or (verdict.is == 'dead' and verdict.blocks)
+            if has_to_wait then hold_back(lane, key, settled.leg, seq_of(member)) end
+            passes = passes and not has_to_wait and verdict.is ~= 'hold'
+        end
+        -- What was not routed held every leg; those of its own legs that have to wait are looked at one by one.
+        if (passes or leg == UNROUTED) and follow_on(lane, key, leg) > 0 then woke = 1 end
+    end
+
+    for _, settlement in ipairs(args.settlements) do
+        local lane, member = settlement.lane, settlement.member
+        if not is_lost[lane] then
+            if settlement.ready then
+                local content = call('HGET', P .. 'ready-row:' .. lane, member)
+                if content then
+                    call('HDEL', P .. 'ready-row:' .. lane, member)
+                    call('ZREM', P .. 'ready:' .. lane, member)
+                    split(settlement, member, { content = content, key = settlement.key, attempts = 0 })
+                end
+            else
+                local row = take_waiting(lane, member)
+                if row then
+                    row.due = nil
+                    if leg_of(member) == UNROUTED then
+                        split(settlement, member, row)
+                    elseif #settlement.legs > 0 then
+                        settle_leg(lane, member, row, settlement.legs[1].verdict)
+                    else
+                        keep(lane, member, row)
+                    end
+                    if settlement.key then tend_followers(settlement, member) end
+                end
+            end
+        end
+    end
+
+    -- Once everything that could hold them is in its place, in the order of the key, so that none is held by one behind.
+    table.sort(holds, function(a, b) return a.member < b.member end)
+    for _, hold in ipairs(holds) do
+        local held = hold.row.key and is_held(hold.lane, hold.member, hold.row.key)
+        hold.row.state, hold.row.due = 'held', (not held) and now or nil
+        if not held then woke = 1 end
+        put_waiting(hold.lane, hold.member, hold.row)
+    end
+    local freed, seen = {}, {}
+    for _, at in ipairs(touched) do
+        local name = cjson.encode(at)
+        if not seen[name] and not key_left(at[1], at[2], at[3]) then freed[#freed + 1] = at end
+        seen[name] = true
+    end
+    return { lost, freed, woke }
+end
+
+function verbs.blocked_keys()
+    local found, seen = {}, {}
+    local function add(lane, member, key)
+        local name = lane .. ':' .. leg_of(member) .. ':' .. key
+        if not seen[name] then
+            seen[name] = true
+            found[#found + 1] = { lane, key, leg_of(member) }
+        end
+    end
+    for _, lane in ipairs(args.lanes) do
+        for _, member in ipairs(call('ZRANGE', P .. 'waiting:' .. lane, 0, -1)) do
+            local row = call('HMGET', row_at(lane, member), 'key', 'state')
+            if row[1] and blocks(row[2]) then add(lane, member, row[1]) end
+        end
+        for _, member in ipairs(call('ZRANGE', P .. 'dead:' .. lane, 0, -1)) do
+            local key = call('HGET', row_at(lane, member), 'key')
+            if key and call('ZSCORE', blocking_at(lane, key), member) then add(lane, member, key) end
+        end
+    end
+    return found
+end
+
+function verbs.release_orphans()
+    local let_go = 0
+    for _, lane in ipairs(args.lanes) do
+        local groups = {}
+        if is_owner(args.owner, lane) then
+            for _, member in ipairs(call('ZRANGE', P .. 'waiting:' .. lane, 0, -1)) do
+                local row = call('HMGET', row_at(lane, member), 'key', 'state', 'due')
+                if row[1] and row[2] == 'held' and not row[3] then
+                    groups[cjson.encode({ row[1], leg_of(member) })] = { row[1], leg_of(member) }
+                end
+            end
+        end
+        for _, group in pairs(groups) do
+            local has_turn = false
+            for _, row in ipairs(rows_of_key(lane, group[1])) do
+                has_turn = has_turn or (row.leg == group[2] and row.due ~= nil)
+            end
+            if not has_turn then let_go = let_go + follow_on_leg(lane, group[1], group[2]) end
+        end
+    end
+    return let_go
+end
+
+function verbs.backlog()
+    local ready, due, waiting, dead = 0, 0, 0, 0
+    for lane = 0, LANES - 1 do
+        ready = ready + call('ZCARD', P .. 'ready:' .. lane)
+        waiting = waiting + call('ZCARD', P .. 'waiting:' .. lane)
+        due = due + call('ZCOUNT', P .. 'due:' .. lane, '-inf', int(now))
+        dead = dead + call('ZCARD', P .. 'dead:' .. lane)
+    end
+    return { ready, due, waiting - due, dead }
+end
+
+-- The time, the time of what fell due first, and of each lane its first ready message and whether it is held.
+function verbs.vitals()
+    local heads, oldest_due = {}, false
+    for lane = 0, LANES - 1 do
+        local first = call('ZRANGE', P .. 'ready:' .. lane, 0, 0)[1]
+        if first then
+            local owner = call('HGET', lane_at(lane), 'owner')
+            local held = (owner and has_lease(owner)) and 1 or 0
+            heads[#heads + 1] = { lane, first, call('HGET', P .. 'ready-row:' .. lane, first), held }
+        end
+        local due = call('ZRANGE', P .. 'due:' .. lane, 0, 0, 'WITHSCORES')[2]
+        if due and tonumber(due) <= now and (not oldest_due or tonumber(due) < tonumber(oldest_due)) then
+            oldest_due = due
+        end
+    end
+    return { int(now), oldest_due, heads }
+end
