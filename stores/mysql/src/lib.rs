@@ -43,6 +43,7 @@ mod read;
 mod settle;
 mod store;
 mod texts;
+mod vitals;
 mod work;
 
 /// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.

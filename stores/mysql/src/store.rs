@@ -9,7 +9,7 @@ use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
     AuditView, Backlog, BlockedKey, Cleaned, EmitStore, EmitTransaction, Filter, Heartbeat, KeyView, Lane, LaneGrant,
     LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore, OwnerId, Pausable, PauseView, Reader,
-    RelayStore, SettleReport, Settlement, Stored, Summary, Windows,
+    RelayStore, SettleReport, Settlement, Stored, Summary, Vitals, Windows,
 };
 use sendoff::{Result, Uuid};
 
@@ -145,6 +145,10 @@ impl RelayStore for MysqlStore {
 
     async fn backlog(&self) -> Result<Backlog> {
         self.0.backlog().await
+    }
+
+    async fn vitals(&self) -> Result<Option<Vitals>> {
+        self.0.vitals().await.map(Some)
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {

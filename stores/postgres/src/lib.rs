@@ -58,6 +58,7 @@ mod tid;
 mod tls;
 mod url;
 mod verify;
+mod vitals;
 mod work;
 
 /// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.

@@ -60,6 +60,7 @@ texts!(
     key_left,
     keys,
     lane_views,
+    lane_heads,
     ledger_create,
     ledger_read,
     ledger_write,
@@ -91,4 +92,5 @@ texts!(
     suspect,
     wait_again,
     wait_ready,
+    vitals,
 );

@@ -38,6 +38,7 @@ mod read;
 mod settle;
 mod sql;
 mod store;
+mod vitals;
 mod work;
 mod worker;
 

@@ -82,6 +82,7 @@ texts!(
     key_left,
     keys,
     lane_views,
+    lane_heads,
     ledger_create,
     ledger_read,
     ledger_write,
@@ -113,6 +114,7 @@ texts!(
     suspect,
     wait_again,
     wait_ready,
+    vitals,
 );
 
 /// A statement ends with a semicolon at the end of its line; no text of ours has one elsewhere at the end of a line.

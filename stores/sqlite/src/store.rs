@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement, WakeSource,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement, Vitals,
+    WakeSource,
 };
 use sendoff::{Outbox, Result};
 
@@ -125,6 +126,10 @@ impl RelayStore for SqliteStore {
 
     async fn backlog(&self) -> Result<Backlog> {
         self.0.backlog().await
+    }
+
+    async fn vitals(&self) -> Result<Option<Vitals>> {
+        self.0.vitals().await.map(Some)
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {

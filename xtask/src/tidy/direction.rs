@@ -13,6 +13,7 @@ const RULES: &[(&str, MayKnow)] = &[
     ("crates/sendoff", MayKnow::Only(&[])),
     ("crates/sendoff-relay", MayKnow::Only(&["sendoff"])),
     ("crates/sendoff-worker", MayKnow::Only(&["sendoff", "sendoff-relay"])),
+    ("crates/sendoff-watch", MayKnow::Only(&["sendoff", "sendoff-relay"])),
     ("crates/sendoff-operate", MayKnow::Only(&["sendoff"])),
     ("crates/sendoff-wire", MayKnow::Only(&["sendoff"])),
     (

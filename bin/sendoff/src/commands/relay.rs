@@ -1,9 +1,11 @@
 //! `sendoff relay`: delivers.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use sendoff::{Error, Result};
 use sendoff_relay::{OnceReport, Relay};
+use sendoff_watch::{Surroundings, Watch};
 use serde_json::json;
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
@@ -24,6 +26,9 @@ pub(crate) struct Args {
     /// Deliver what is due now, print what was done and what remains, and stop
     #[arg(long)]
     once: bool,
+    /// A file to touch as long as the relay works [default: liveness_file of the configuration]
+    #[arg(long, value_name = "FILE", conflicts_with = "once")]
+    liveness_file: Option<PathBuf>,
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
@@ -32,21 +37,55 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     crate::trace::start(&config.trace)?;
     let stop = signals::stop_token()?;
     if !config.sources.is_empty() || session.global.source.is_some() {
-        let sources = Source::open_all(&config, session.global.source.as_deref())?;
+        let mut sources = Source::open_all(&config, session.global.source.as_deref())?;
         if !args.once {
-            source::serve(sources, stop).await?;
+            let watching = match watch(&config, args.liveness_file) {
+                Some(mut watch) => {
+                    let watched = sources.iter_mut().map(|source| source.watched(&mut watch));
+                    let watched = watched.collect::<Result<_>>()?;
+                    Some(watch.start(watched).await?)
+                }
+                None => None,
+            };
+            let served = source::serve(sources, stop).await;
+            if let Some(watching) = watching {
+                watching.end().await;
+            }
+            served?;
             return Ok(Exit::Ok);
         }
         return tell_all(source::once(sources, &stop).await, &config, session);
     }
     let store = Store::open(&config.database)?;
     let name = format!("{}:{}", host(), std::process::id());
-    let relay = config.apply(Relay::builder(store.relay.clone()).name(name))?.build()?;
+    let builder = Relay::builder(store.relay.clone()).name(name);
     if !args.once {
+        let mut watch = watch(&config, args.liveness_file);
+        let subject = watch.as_mut().map(|watch| watch.subject(""));
+        let builder = match &subject {
+            Some(subject) => builder.observer(subject.clone()),
+            None => builder,
+        };
+        let relay = config.apply(builder)?.build()?;
+        // Before anything else: the probes tell that, and why, it has not begun.
+        let watching = match watch.zip(subject) {
+            Some((watch, subject)) => {
+                let surroundings = Surroundings {
+                    store: store.relay.clone(),
+                    migrate: Some(store.migrate.clone()),
+                    sinks: relay.sinks(),
+                };
+                Some(watch.start(vec![(subject, surroundings)]).await?)
+            }
+            None => None,
+        };
         if !ready(&store, &stop).await? {
             return Ok(Exit::Ok);
         }
         let report = relay.run(stop).await?;
+        if let Some(watching) = watching {
+            watching.end().await;
+        }
         tracing::info!(
             event = "relay_done",
             delivered = report.delivered,
@@ -56,6 +95,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         );
         return Ok(Exit::Ok);
     }
+    let relay = config.apply(builder)?.build()?;
     store.migrate.check_schema().await?;
     let report = relay.run_once(stop).await?;
     tell(&told(&report), &as_json(&report), &config, session)?;
@@ -95,6 +135,13 @@ fn tell_all(ended: Vec<(String, Result<OnceReport>)>, config: &Config, session: 
     }
     tell(&lines.join("\n"), &json!({"sources": reports}), config, session)?;
     first_error.map_or(Ok(Exit::Ok), |error| Err(error.into()))
+}
+
+/// How the configuration wants the relay to be watched; `None`: not at all, which costs nothing.
+pub(super) fn watch(config: &Config, liveness_file: Option<PathBuf>) -> Option<Watch> {
+    let mut settings = config.watch.config(config.statsd.config(false));
+    settings.liveness_file = liveness_file.or(settings.liveness_file);
+    (!settings.is_off()).then(|| Watch::new(settings))
 }
 
 /// Waits for a database that cannot be reached, because a service that gives up while its database restarts needs

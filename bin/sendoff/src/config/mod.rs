@@ -27,6 +27,7 @@ mod trace;
 mod unread;
 mod url;
 mod validate;
+mod watch;
 
 #[cfg(test)]
 mod tests;
@@ -46,6 +47,7 @@ pub(crate) use source::SourceConfig;
 pub(crate) use topic::Topic;
 pub(crate) use trace::{TraceConfig, TraceProtocol};
 pub(crate) use url::DatabaseUrl;
+pub(crate) use watch::{StatsdSection, WatchSection};
 
 /// All settings.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -65,6 +67,10 @@ pub(crate) struct Config {
     pub(crate) log: LogConfig,
     /// Where spans go.
     pub(crate) trace: TraceConfig,
+    /// Metrics, probes and signs of life.
+    pub(crate) watch: WatchSection,
+    /// Metrics for DogStatsD.
+    pub(crate) statsd: StatsdSection,
     /// Exceptions by topic; the first that fits counts.
     #[serde(rename = "topic", skip_serializing_if = "Vec::is_empty")]
     pub(crate) topics: Vec<Topic>,

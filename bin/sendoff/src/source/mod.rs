@@ -5,8 +5,11 @@ mod health;
 mod once;
 mod serve;
 
+use std::sync::Arc;
+
 use sendoff::{Error, Result};
 use sendoff_relay::{Relay, RelayBuilder};
+use sendoff_watch::{Subject, Surroundings, Watch};
 
 use crate::config::Config;
 use crate::session::host;
@@ -22,6 +25,7 @@ pub(crate) struct Source {
     pub(crate) name: String,
     store: Store,
     config: Config,
+    observer: Option<Arc<Subject>>,
 }
 
 impl Source {
@@ -39,6 +43,7 @@ impl Source {
                 name: source.name.clone(),
                 store: opened,
                 config,
+                observer: None,
             };
             source.relay()?;
             sources.push(source);
@@ -46,11 +51,30 @@ impl Source {
         Ok(sources)
     }
 
+    /// Lets its relay be watched.
+    ///
+    /// # Errors
+    /// What a sink says about its settings.
+    pub(crate) fn watched(&mut self, watch: &mut Watch) -> Result<(Arc<Subject>, Surroundings)> {
+        let subject = watch.subject(&self.name);
+        self.observer = Some(subject.clone());
+        let surroundings = Surroundings {
+            store: self.store.relay.clone(),
+            migrate: Some(self.store.migrate.clone()),
+            sinks: self.relay()?.sinks(),
+        };
+        Ok((subject, surroundings))
+    }
+
     /// A relay for one run.
     fn relay(&self) -> Result<Relay> {
         let build = |relay: RelayBuilder| self.config.apply(relay)?.build();
         let name = format!("{}:{}", host(), std::process::id());
-        build(Relay::builder(self.store.relay.clone()).name(name)).map_err(|error| about(&self.name, &error))
+        let mut builder = Relay::builder(self.store.relay.clone()).name(name);
+        if let Some(observer) = &self.observer {
+            builder = builder.observer(observer.clone());
+        }
+        build(builder).map_err(|error| about(&self.name, &error))
     }
 }
 

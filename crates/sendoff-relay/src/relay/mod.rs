@@ -77,6 +77,12 @@ impl Relay {
         self.start(stop, true).await
     }
 
+    /// Its sinks, by name.
+    pub fn sinks(&self) -> Vec<(Arc<str>, Arc<dyn Sink>)> {
+        let sinks = self.plan.sinks.iter();
+        sinks.map(|sink| (sink.name.clone(), sink.sink.clone())).collect()
+    }
+
     /// What goes wrong in its hooks.
     pub fn hook_counts(&self) -> HookCounts {
         self.hooks.counts.clone()

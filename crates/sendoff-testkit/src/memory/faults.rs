@@ -41,6 +41,8 @@ pub enum Verb {
     ReleaseOrphans,
     /// Count.
     Backlog,
+    /// Look how it is.
+    Vitals,
     /// Look for pauses.
     Paused,
     /// Anything of an operator's.

@@ -5,10 +5,11 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement, Verdict,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, SettleReport, Settlement,
+    Verdict, Vitals,
 };
 
-use super::clock::{Micros, span};
+use super::clock::{Micros, span, time};
 use super::settle::Settling;
 use super::tables::Tables;
 use super::{LANES, MemoryReader, MemoryStore, Verb};
@@ -118,6 +119,36 @@ impl RelayStore for MemoryStore {
                 waiting: (tables.waiting.len() - due) as u64,
                 dead: tables.dead.len() as u64,
             }
+        })
+        .await
+    }
+
+    async fn vitals(&self) -> Result<Option<Vitals>> {
+        self.call(Verb::Vitals, |tables, now| {
+            let age = |since: Micros| Duration::from_micros(u64::try_from(now - since).unwrap_or_default());
+            let mut heads: Vec<LaneHead> = Vec::new();
+            for ((lane, seq), content) in &tables.ready {
+                if heads.last().is_none_or(|head| head.lane != *lane) {
+                    heads.push(LaneHead {
+                        lane: *lane,
+                        seq: *seq,
+                        age: age(content.created_at),
+                        held: tables.lanes[usize::from(*lane)]
+                            .owner
+                            .and_then(|owner| tables.relays.get(&owner))
+                            .is_some_and(|until| *until > now),
+                    });
+                }
+            }
+            let due = tables.waiting.values().filter_map(|row| row.due_at).min();
+            Some(Vitals {
+                now: time(now),
+                ready: tables.ready.len() as u64,
+                waiting: tables.waiting.len() as u64,
+                dead: tables.dead.len() as u64,
+                oldest_due: due.filter(|due| *due <= now).map(age),
+                heads,
+            })
         })
         .await
     }

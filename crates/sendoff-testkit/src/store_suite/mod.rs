@@ -52,6 +52,7 @@ mod settle_fence;
 mod settle_verdict;
 mod straggler;
 mod unreadable;
+mod vitals;
 mod work;
 mod work_end;
 mod work_fence;

@@ -60,6 +60,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("operate", super::operate::CASES),
     ("operate_act", super::operate_act::CASES),
     ("operate_counts", super::operate_counts::CASES),
+    ("vitals", super::vitals::CASES),
     ("operate_key", super::operate_key::CASES),
     ("operate_pause", super::operate_pause::CASES),
     ("clean", super::clean::CASES),

@@ -20,6 +20,7 @@ mod operate;
 mod read;
 mod relay;
 mod settle;
+mod vitals;
 mod work;
 
 pub use delivery::{Delivery, Lane, Place, Room};
@@ -34,4 +35,5 @@ pub use operate::{
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};
+pub use vitals::{LaneHead, Vitals};
 pub use work::{WorkStore, check_worker, error_text, lease_lost};

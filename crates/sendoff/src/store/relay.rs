@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, SettleReport, Settlement};
+use super::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, SettleReport, Settlement, Vitals};
 use crate::Result;
 
 /// How much there is.
@@ -94,6 +94,11 @@ pub trait RelayStore: Send + Sync + 'static {
 
     /// Counts, exactly. May be slow on a large backlog.
     async fn backlog(&self) -> Result<Backlog>;
+
+    /// How the outbox is, at little cost whatever its size: no table is counted. `None` from a store that cannot tell.
+    async fn vitals(&self) -> Result<Option<Vitals>> {
+        Ok(None)
+    }
 
     /// Sinks and topics that an operator has paused, as `(kind, name)`.
     async fn paused(&self) -> Result<Vec<(String, String)>> {

@@ -1,0 +1,228 @@
+//! A relay process that is watched: metrics and probes over HTTP, signs of life for systemd and in a file, figures for
+//! DogStatsD, and a stall that comes and goes.
+#![cfg(unix)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "in a test that is how it fails"
+)]
+
+mod sandbox;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::os::unix::net::UnixDatagram;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use sandbox::{Place, Running, Sandbox, connect, lines, wait_until};
+use serde_json::Value;
+
+const LIMIT: Duration = Duration::from_secs(60);
+
+/// A relay with its address.
+struct Watched {
+    relay: Running,
+    address: String,
+}
+
+impl Watched {
+    /// Starts a relay and waits until it says where it answers.
+    fn start(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = sandbox.command(["--log-format", "json", "relay"].iter().chain(args));
+        command.stderr(Stdio::piped()).stdout(Stdio::null());
+        for (name, value) in variables {
+            command.env(name, value);
+        }
+        let mut relay = Running::start(&mut command);
+        let mut log = BufReader::new(relay.0.stderr.take().unwrap()).lines();
+        let address = loop {
+            let line = log.next().expect("the relay ended").unwrap();
+            let line: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line}"));
+            if line["event"] == "watch_listening" {
+                break line["address"].as_str().unwrap().to_owned();
+            }
+        };
+        // Somebody has to read on, or the relay would wait for room in the pipe.
+        std::thread::spawn(move || log.for_each(drop));
+        Self { relay, address }
+    }
+
+    fn get(&self, path: &str) -> (u16, String) {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(LIMIT)).unwrap();
+        write!(
+            stream,
+            "GET {path} HTTP/1.1\r\nHost: relay\r\nConnection: close\r\n\r\n"
+        )
+        .unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+        (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
+    }
+
+    /// The value of a series.
+    fn metric(&self, series: &str) -> Option<f64> {
+        let (status, text) = self.get("/metrics");
+        assert_eq!(status, 200);
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '))?;
+        Some(line.parse().unwrap())
+    }
+
+    /// Waits for an answer of `/ready`.
+    #[track_caller]
+    fn until_ready_says(&self, wanted: u16) -> Value {
+        let begun = Instant::now();
+        loop {
+            let (status, body) = self.get("/ready");
+            if status == wanted {
+                return serde_json::from_str(&body).unwrap();
+            }
+            assert!(begun.elapsed() < LIMIT, "{status}: {body}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    #[track_caller]
+    fn stop(mut self) {
+        self.relay.signal(Signal::TERM);
+        assert!(self.relay.end(LIMIT).success());
+    }
+}
+
+const WATCH: &str = "[watch]\nlisten = \"127.0.0.1:0\"\ninterval = \"100ms\"\n";
+
+#[test]
+fn e2e_a_relay_serves_metrics_and_probes_and_touches_its_file() {
+    for sandbox in [Sandbox::sqlite(), Sandbox::postgres(), Sandbox::mysql()].map(Sandbox::migrated) {
+        let out = sandbox.configure_file_sink(WATCH);
+        let alive = sandbox.path("alive");
+        let watched = Watched::start(&sandbox, &["--liveness-file", alive.to_str().unwrap()], &[]);
+        watched.until_ready_says(200);
+        assert_eq!(watched.get("/live"), (200, "alive\n".into()));
+        assert_eq!(watched.get("/startup"), (200, "started\n".into()));
+        for _ in 0..3 {
+            sandbox.emit(&["order.placed", "{}"]);
+        }
+        wait_until("all have arrived", LIMIT, || lines(&out).len() == 3);
+        let series = |stage: &str| format!("sendoff_{stage}_count{{topic=\"order.placed\",sink=\"out\"}}");
+        for stage in [
+            "emit_to_ready",
+            "ready_to_claimed",
+            "claimed_to_confirmed",
+            "commit_to_publish",
+        ] {
+            let series = series(&format!("{stage}_seconds"));
+            wait_until(&series, LIMIT, || watched.metric(&series) == Some(3.0));
+        }
+        // By the database's clock, whatever this machine's says: a message that was just emitted is seconds old.
+        let sum = watched.metric("sendoff_commit_to_publish_seconds_sum{topic=\"order.placed\",sink=\"out\"}");
+        assert!(sum.unwrap() > 0.0 && sum.unwrap() < 60.0, "{sum:?}");
+        wait_until("it is empty", LIMIT, || {
+            watched.metric("sendoff_messages{state=\"ready\"}") == Some(0.0)
+        });
+        let rung = if matches!(sandbox.place, Place::Mysql { .. }) {
+            "poll"
+        } else {
+            "listen"
+        };
+        wait_until("it is woken as it should be", LIMIT, || {
+            watched.metric(&format!("sendoff_wake_rung{{rung={rung:?}}}")) == Some(1.0)
+        });
+        wait_until("the file is there", LIMIT, || alive.exists());
+        watched.stop();
+    }
+}
+
+#[test]
+fn e2e_a_stall_turns_ready_to_503_and_its_end_turns_it_back() {
+    let sandbox = Sandbox::postgres().migrated();
+    let out = sandbox.configure_file_sink(&format!("{WATCH}stall_after = \"1s\"\n"));
+    let Place::Postgres { url, schema } = sandbox.place.clone() else {
+        unreachable!()
+    };
+    // Somebody keeps all lanes locked, as a forgotten session at a prompt does: relays that start now get none.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let prompt = runtime.block_on(connect(&url));
+    runtime
+        .block_on(prompt.batch_execute(&format!("BEGIN; SELECT FROM {schema}.outbox_lane FOR UPDATE")))
+        .unwrap();
+    let watched = Watched::start(&sandbox, &[], &[]);
+    watched.until_ready_says(200);
+    sandbox.emit(&["order.placed", "{}"]);
+    let said = watched.until_ready_says(503);
+    assert_eq!(said["obstacles"][0]["kind"], "stalled", "{said}");
+    assert_eq!(watched.metric("sendoff_obstacle{kind=\"stalled\"}"), Some(1.0));
+    assert_eq!(watched.get("/live").0, 200, "a restart would not help");
+    assert!(lines(&out).is_empty());
+    runtime.block_on(prompt.batch_execute("ROLLBACK")).unwrap();
+    watched.until_ready_says(200);
+    wait_until("it arrives", LIMIT, || lines(&out).len() == 1);
+    watched.stop();
+}
+
+#[test]
+fn e2e_tables_that_are_changed_under_a_relay_are_noticed() {
+    let sandbox = Sandbox::sqlite().migrated();
+    sandbox.configure_file_sink(WATCH);
+    let watched = Watched::start(&sandbox, &[], &[]);
+    watched.until_ready_says(200);
+    sandbox.sql("UPDATE outbox_migration SET version = version + 100");
+    let said = watched.until_ready_says(503);
+    assert_eq!(said["obstacles"][0]["kind"], "schema", "{said}");
+    sandbox.sql("UPDATE outbox_migration SET version = version - 100");
+    watched.until_ready_says(200);
+    watched.stop();
+}
+
+#[test]
+fn e2e_dogstatsd_and_systemd_hear_of_a_relay() {
+    let sandbox = Sandbox::sqlite().migrated();
+    let statsd = UdpSocket::bind("127.0.0.1:0").unwrap();
+    statsd.set_read_timeout(Some(LIMIT)).unwrap();
+    let port = statsd.local_addr().unwrap().port();
+    let out = sandbox.configure_file_sink(&format!(
+        "{WATCH}[statsd]\nenabled = true\nport = {port}\ntags = [\"env:test\"]\n"
+    ));
+    let notify = UnixDatagram::bind(sandbox.path("notify")).unwrap();
+    notify.set_read_timeout(Some(LIMIT)).unwrap();
+    let socket = sandbox.path("notify");
+    let variables = [("NOTIFY_SOCKET", socket.to_str().unwrap()), ("WATCHDOG_USEC", "300000")];
+    let watched = Watched::start(&sandbox, &[], &variables);
+    let mut datagram = vec![0; 65_536];
+    let mut told = || {
+        let length = notify.recv(&mut datagram).unwrap();
+        String::from_utf8_lossy(&datagram[..length]).into_owned()
+    };
+    assert!(told().starts_with("READY=1\n"));
+    assert_eq!(told(), "WATCHDOG=1");
+    sandbox.emit(&["order.placed", "{}"]);
+    wait_until("it arrives", LIMIT, || lines(&out).len() == 1);
+    let mut datagram = vec![0; 65_536];
+    let mut heard = String::new();
+    let wanted = [
+        "sendoff.messages.published:1|c|#topic:order.placed,env:test",
+        "sendoff.queue.depth:0|g|#env:test",
+    ];
+    while !wanted.iter().all(|line| heard.lines().any(|heard| heard == *line)) {
+        let length = statsd
+            .recv(&mut datagram)
+            .unwrap_or_else(|error| panic!("{error}: {heard}"));
+        heard.push_str(std::str::from_utf8(&datagram[..length]).unwrap());
+        heard.push('\n');
+    }
+    watched.stop();
+    let mut last = told();
+    while last == "WATCHDOG=1" {
+        last = told();
+    }
+    assert_eq!(last, "STOPPING=1");
+}

@@ -1,0 +1,264 @@
+//! The same figures for DogStatsD, by UDP or a Unix socket.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use tokio::net::UdpSocket;
+#[cfg(unix)]
+use tokio::net::UnixDatagram;
+use tokio::time::{sleep, timeout};
+
+use crate::figures::Figures;
+use crate::health::Health;
+use crate::subject::Subject;
+
+/// How much goes into one datagram: what fits into a packet of the usual size.
+const DATAGRAM: usize = 1432;
+/// How often figures are sent.
+const INTERVAL: Duration = Duration::from_secs(1);
+/// How long a socket may take to have room for a datagram.
+const PATIENCE: Duration = Duration::from_millis(200);
+
+/// Where to send figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StatsdTarget {
+    /// By UDP.
+    Udp {
+        /// The host, by name or address.
+        host: String,
+        /// The port.
+        port: u16,
+    },
+    /// To a Unix datagram socket.
+    Unix(PathBuf),
+}
+
+/// How to send figures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatsdConfig {
+    /// Where to.
+    pub target: StatsdTarget,
+    /// What all names start with.
+    pub prefix: String,
+    /// The tag that says which topic a figure is about.
+    pub topic_tag: String,
+    /// Tags that every figure has, such as `env:prod`.
+    pub tags: Vec<String>,
+}
+
+/// What was sent so far, to tell what is new.
+#[derive(Default)]
+pub(crate) struct Sent {
+    by_topic: FxHashMap<String, [u64; 3]>,
+}
+
+/// The counters, in the order of the numbers in [`Sent`].
+const COUNTERS: [&str; 3] = ["messages.published", "messages.failed", "messages.exceeded"];
+
+impl StatsdConfig {
+    /// One line a figure: what is new since the last time, and the gauges.
+    pub(crate) fn lines(&self, figures: &mut Figures, health: &Health, sent: &mut Sent) -> Vec<String> {
+        let mut now: FxHashMap<&str, [u64; 3]> = FxHashMap::default();
+        for (topic, _, series) in figures.all() {
+            let counts = now.entry(topic).or_default();
+            let new = [series.outcomes[0], series.failed(), series.dead.iter().sum()];
+            for (count, new) in counts.iter_mut().zip(new) {
+                *count += new;
+            }
+        }
+        let mut topics: Vec<_> = now.into_iter().collect();
+        topics.sort_unstable();
+        let mut lines = Vec::new();
+        for (topic, counts) in topics {
+            let before = sent.by_topic.entry(topic.to_owned()).or_default();
+            for ((name, count), before) in COUNTERS.iter().zip(counts).zip(before) {
+                let new = count - std::mem::replace(before, count);
+                if new > 0 {
+                    let tag = format!("{}:{}", self.topic_tag, cleaned(topic));
+                    lines.push(self.line(name, new, "c", Some(tag)));
+                }
+            }
+        }
+        for took in figures.durations.as_mut().map(std::mem::take).unwrap_or_default() {
+            let ms = (took.as_micros() as f64) / 1000.0;
+            lines.push(self.line("batch.duration_ms", ms, "ms", None));
+        }
+        if let Some(vitals) = &health.vitals {
+            lines.push(self.line("queue.depth", vitals.ready + vitals.waiting, "g", None));
+            lines.push(self.line("dead_letter.count", vitals.dead, "g", None));
+        }
+        lines
+    }
+
+    fn line(&self, name: &str, value: impl std::fmt::Display, kind: &str, tag: Option<String>) -> String {
+        let mut line = if self.prefix.is_empty() {
+            format!("{name}:{value}|{kind}")
+        } else {
+            format!("{}.{name}:{value}|{kind}", self.prefix)
+        };
+        for (number, tag) in tag.iter().chain(&self.tags).enumerate() {
+            let _ = write!(line, "{}{tag}", if number == 0 { "|#" } else { "," });
+        }
+        line
+    }
+}
+
+/// A topic as a tag can hold it.
+fn cleaned(topic: &str) -> String {
+    let letter = |letter| match letter {
+        ',' | '|' | '#' => '_',
+        letter if char::is_control(letter) => '_',
+        letter => letter,
+    };
+    topic.chars().map(letter).collect()
+}
+
+/// Lines put together into datagrams.
+fn packed(lines: Vec<String>) -> Vec<String> {
+    let mut datagrams: Vec<String> = Vec::new();
+    for line in lines {
+        match datagrams.last_mut() {
+            Some(last) if last.len() + 1 + line.len() <= DATAGRAM => {
+                last.push('\n');
+                last.push_str(&line);
+            }
+            _ => datagrams.push(line),
+        }
+    }
+    datagrams
+}
+
+/// An open socket.
+enum Socket {
+    Udp(UdpSocket),
+    #[cfg(unix)]
+    Unix(UnixDatagram),
+}
+
+impl Socket {
+    async fn open(target: &StatsdTarget) -> std::io::Result<Self> {
+        match target {
+            StatsdTarget::Udp { host, port } => {
+                let mut last = std::io::Error::other("the host has no address");
+                for address in tokio::net::lookup_host((host.as_str(), *port)).await? {
+                    let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
+                    let socket = UdpSocket::bind(any).await?;
+                    match socket.connect(address).await {
+                        Ok(()) => return Ok(Self::Udp(socket)),
+                        Err(error) => last = error,
+                    }
+                }
+                Err(last)
+            }
+            #[cfg(unix)]
+            StatsdTarget::Unix(path) => {
+                let socket = UnixDatagram::unbound()?;
+                socket.connect(path)?;
+                Ok(Self::Unix(socket))
+            }
+            #[cfg(not(unix))]
+            StatsdTarget::Unix(_) => Err(std::io::Error::other("this system has no Unix sockets")),
+        }
+    }
+
+    /// What the other side has no room for is lost, as StatsD has it.
+    async fn send(&self, datagram: &[u8]) -> std::io::Result<usize> {
+        let sent = async {
+            match self {
+                Self::Udp(socket) => socket.send(datagram).await,
+                #[cfg(unix)]
+                Self::Unix(socket) => socket.send(datagram).await,
+            }
+        };
+        match timeout(PATIENCE, sent).await {
+            Ok(sent) => sent,
+            Err(_) => Err(std::io::ErrorKind::TimedOut.into()),
+        }
+    }
+}
+
+/// Sends what is new, again and again, and once more at the end.
+pub(crate) struct Sender {
+    subjects: Vec<(Arc<Subject>, StatsdConfig, Sent)>,
+    target: StatsdTarget,
+    socket: Option<Socket>,
+    complained: bool,
+}
+
+impl Sender {
+    pub(crate) fn new(subjects: &[Arc<Subject>], config: StatsdConfig) -> Self {
+        let with_config = |subject: &Arc<Subject>| {
+            let mut config = config.clone();
+            if !subject.name().is_empty() {
+                config.tags.push(format!("source:{}", subject.name()));
+            }
+            (subject.clone(), config, Sent::default())
+        };
+        Self {
+            subjects: subjects.iter().map(with_config).collect(),
+            target: config.target.clone(),
+            socket: None,
+            complained: false,
+        }
+    }
+
+    pub(crate) async fn keep_sending(&mut self) {
+        loop {
+            sleep(INTERVAL).await;
+            self.send().await;
+        }
+    }
+
+    pub(crate) async fn send(&mut self) {
+        let lines = self.subjects.iter_mut().flat_map(|(subject, config, sent)| {
+            let (mut figures, health) = (subject.figures(), subject.health());
+            config.lines(&mut figures, &health, sent)
+        });
+        let lines = lines.collect();
+        for datagram in packed(lines) {
+            let sent = match self.opened().await {
+                Ok(socket) => socket.send(datagram.as_bytes()).await,
+                Err(error) => Err(error),
+            };
+            match sent {
+                Ok(_) => self.complained = false,
+                // Nobody listens there yet, or any more; or there is no room.
+                Err(error) => {
+                    self.socket = None;
+                    if !std::mem::replace(&mut self.complained, true) {
+                        tracing::warn!(event = "statsd_failed", %error, "figures cannot be sent to StatsD");
+                    }
+                }
+            }
+        }
+    }
+
+    async fn opened(&mut self) -> std::io::Result<&Socket> {
+        let socket = match self.socket.take() {
+            Some(socket) => socket,
+            None => Socket::open(&self.target).await?,
+        };
+        Ok(self.socket.insert(socket))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_are_filled_and_not_overfilled() {
+        let lines: Vec<String> = (0..100).map(|n| format!("sendoff.messages.published:{n}|c")).collect();
+        let datagrams = packed(lines.clone());
+        assert!(datagrams.len() < 4 && datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM));
+        assert_eq!(datagrams.join("\n"), lines.join("\n"));
+    }
+
+    #[test]
+    fn topics_become_tags_that_cannot_break_a_line() {
+        assert_eq!(cleaned("a.b:c,d|e#f\ng"), "a.b:c_d_e_f_g");
+    }
+}
