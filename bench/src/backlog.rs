@@ -75,8 +75,7 @@ pub(crate) async fn drain() -> Result<()> {
     let sink = Arc::new(crate::subject::Counting::default());
     let stores: Vec<Arc<dyn sendoff::store::RelayStore>> =
         vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
-    let mut relays = Relays::with_sink(stores, Settings::default(), sink.clone())?;
-    relays.sink = sink.clone();
+    let relays = Relays::with_sink(stores, Settings::default(), sink.clone(), sink.clone())?;
     // From the first message on, so that taking leases is not part of the rate.
     while sink.count.load(Ordering::Relaxed) == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use sendoff::emit::Names;
 use sendoff::store::{MigrateStore, RelayStore};
 use sendoff::{Delivery, Outcome, Sink, Waker};
-use sendoff_relay::{Relay, Settings};
+use sendoff_relay::{Observer, Relay, Settings, SettledBatch};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio::task::JoinHandle;
 use tokio_postgres::{Client, NoTls};
@@ -30,6 +30,14 @@ pub(crate) async fn connect() -> Result<Client> {
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) count: AtomicU64,
+    pub(crate) settled: AtomicU64,
+}
+
+/// Counts what is settled: to count what is left in the table would take time from those who are measured.
+impl Observer for Counting {
+    fn settled(&self, settled: &SettledBatch) {
+        self.settled.fetch_add(settled.rows as u64, Ordering::Relaxed);
+    }
 }
 
 #[async_trait]
@@ -95,13 +103,18 @@ impl Relays {
     /// Starts relays on these stores and waits until they have shared the lanes.
     pub(crate) async fn start(stores: Vec<Arc<dyn RelayStore>>, settings: Settings) -> Result<Self> {
         let sink = Arc::new(Counting::default());
-        let mut relays = Self::with_sink(stores, settings, sink.clone())?;
-        relays.sink = sink;
+        let relays = Self::with_sink(stores, settings, sink.clone(), sink)?;
         tokio::time::sleep(Duration::from_millis(2500)).await;
         Ok(relays)
     }
 
-    pub(crate) fn with_sink(stores: Vec<Arc<dyn RelayStore>>, settings: Settings, sink: Arc<dyn Sink>) -> Result<Self> {
+    /// The same with a sink of one's own; `counts` learns of what is settled.
+    pub(crate) fn with_sink(
+        stores: Vec<Arc<dyn RelayStore>>,
+        settings: Settings,
+        sink: Arc<dyn Sink>,
+        counts: Arc<Counting>,
+    ) -> Result<Self> {
         let stop = CancellationToken::new();
         let (mut wakers, mut running) = (Vec::new(), Vec::new());
         for store in stores {
@@ -110,13 +123,14 @@ impl Relays {
                 .sink("nowhere", sink.clone())
                 .route("*".parse()?, ["nowhere"])
                 .settings(settings.clone())
+                .observer(counts.clone())
                 .waker(waker.clone())
                 .build()?;
             wakers.push(waker);
             running.push(tokio::spawn(relay.run(stop.clone())));
         }
         Ok(Self {
-            sink: Arc::default(),
+            sink: counts,
             wakers,
             stop,
             running,
@@ -129,17 +143,14 @@ impl Relays {
         }
     }
 
-    /// Waits until the sink has seen so many, at most two minutes.
+    /// Waits until the sink has seen so many.
     pub(crate) async fn wait_for(&self, count: u64) -> Result<()> {
-        let begun = Instant::now();
-        while self.sink.count.load(Ordering::Relaxed) < count {
-            anyhow::ensure!(
-                begun.elapsed() < Duration::from_secs(120),
-                "the relays did not finish within two minutes"
-            );
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
-        Ok(())
+        reach(&self.sink.count, count).await
+    }
+
+    /// Waits until so many are settled.
+    pub(crate) async fn wait_until_settled(&self, count: u64) -> Result<()> {
+        reach(&self.sink.settled, count).await
     }
 
     pub(crate) async fn stop(self) -> Result<()> {
@@ -149,4 +160,14 @@ impl Relays {
         }
         Ok(())
     }
+}
+
+/// Two minutes, and one more for every million, are enough.
+async fn reach(counter: &AtomicU64, count: u64) -> Result<()> {
+    let (begun, limit) = (Instant::now(), Duration::from_secs(120 + count / 1_000_000 * 60));
+    while counter.load(Ordering::Relaxed) < count {
+        anyhow::ensure!(begun.elapsed() < limit, "the relays did not finish within {limit:?}");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    Ok(())
 }

@@ -46,12 +46,10 @@ pub(crate) async fn lanes() -> Result<f64> {
     // The commit writes the backlog's own WAL to the disk; the baselines' clocks start after theirs, too.
     let begun = Instant::now();
     relays.wake();
-    relays.wait_for(BACKLOG).await?;
     // Settled, not only sent.
-    while schema.ready().await? > 0 {
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
+    relays.wait_until_settled(BACKLOG).await?;
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
+    anyhow::ensure!(schema.ready().await? == 0, "something is left that was called settled");
     relays.stop().await?;
     Ok(rate)
 }

@@ -65,6 +65,7 @@ async fn offer(poke: bool) -> Result<Latencies> {
         vec![Arc::new(schema.store(false)?)],
         Settings::default(),
         arrivals.clone(),
+        Arc::default(),
     )?;
     tokio::time::sleep(Duration::from_millis(1500)).await;
     let outbox = Outbox::builder().names(schema.names.clone()).build();

@@ -59,13 +59,10 @@ async fn lanes() -> Result<f64> {
     connection.execute_batch("COMMIT")?;
     let begun = Instant::now();
     relays.wake();
-    relays.wait_for(BACKLOG).await?;
-    while connection.query_row("SELECT EXISTS (SELECT 1 FROM outbox_message)", [], |row| {
-        row.get::<_, bool>(0)
-    })? {
-        tokio::time::sleep(Duration::from_millis(2)).await;
-    }
+    relays.wait_until_settled(BACKLOG).await?;
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
+    let left: bool = connection.query_row("SELECT EXISTS (SELECT 1 FROM outbox_message)", [], |row| row.get(0))?;
+    anyhow::ensure!(!left, "something is left that was called settled");
     relays.stop().await?;
     Ok(rate)
 }

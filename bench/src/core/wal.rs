@@ -25,8 +25,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
         emit(&schema).await?;
         let emitted = position(&schema).await?;
         let relays = Relays::start(vec![Arc::new(schema.store(false)?)], Settings::default()).await?;
-        relays.wait_for(MESSAGES).await?;
-        while schema.ready().await? > 0 {}
+        relays.wait_until_settled(MESSAGES).await?;
         let delivered = position(&schema).await?;
         relays.stop().await?;
         let per_message = |bytes: f64| bytes / MESSAGES as f64;

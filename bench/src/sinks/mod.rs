@@ -4,15 +4,13 @@ mod nats;
 mod rabbitmq;
 mod redis;
 
-use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use anyhow::Result;
 use async_trait::async_trait;
+use sendoff::Sink;
 use sendoff::store::RelayStore;
-use sendoff::{Delivery, Outcome, Sink};
 use sendoff_relay::Settings;
 
 use crate::core::lanes;
@@ -90,11 +88,7 @@ async fn bare<B: Broker>(broker: &B) -> Result<f64> {
 async fn relayed<B: Broker>(broker: &B) -> Result<(f64, f64)> {
     let mut schema = Schema::fresh("bench_sinks").await?;
     let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
-    let sink = Arc::new(Confirmed {
-        sink: broker.sink()?,
-        count: AtomicU64::new(0),
-    });
-    let relays = Relays::with_sink(stores, Settings::default(), sink.clone())?;
+    let relays = Relays::with_sink(stores, Settings::default(), broker.sink()?, Arc::default())?;
     tokio::time::sleep(std::time::Duration::from_millis(2500)).await;
     let fill = schema.fill_sql(BACKLOG);
     let tx = schema.client.transaction().await?;
@@ -102,8 +96,7 @@ async fn relayed<B: Broker>(broker: &B) -> Result<(f64, f64)> {
     tx.commit().await?;
     let (begun, before) = (Instant::now(), cpu::used()?);
     relays.wake();
-    let done = async || Ok(sink.count.load(Ordering::Relaxed) >= BACKLOG && schema.ready().await? == 0);
-    wait(done).await?;
+    relays.wait_until_settled(BACKLOG).await?;
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
     let cost = (cpu::used()? - before).as_secs_f64() * 1e6 / BACKLOG as f64;
     relays.stop().await?;
@@ -116,34 +109,6 @@ async fn check(broker: &impl Broker, name: &str) -> Result<()> {
     let count = broker.count().await?;
     anyhow::ensure!(count == BACKLOG, "{name} has {count} of {BACKLOG} messages");
     Ok(())
-}
-
-async fn wait<F: Future<Output = Result<bool>>>(is_done: impl Fn() -> F) -> Result<()> {
-    let begun = Instant::now();
-    while !is_done().await? {
-        anyhow::ensure!(begun.elapsed().as_secs() < 120, "not finished within two minutes");
-        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
-    }
-    Ok(())
-}
-
-/// Counts what a sink confirmed.
-struct Confirmed {
-    sink: Arc<dyn Sink>,
-    count: AtomicU64,
-}
-
-#[async_trait]
-impl Sink for Confirmed {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let outcomes = self.sink.publish(batch).await;
-        let confirmed = outcomes
-            .iter()
-            .filter(|outcome| **outcome == Outcome::Delivered)
-            .count();
-        self.count.fetch_add(confirmed as u64, Ordering::Relaxed);
-        outcomes
-    }
 }
 
 /// Splits a number of messages into batches.

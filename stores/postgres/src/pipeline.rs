@@ -1,8 +1,10 @@
 //! Statements that are sent together.
 
 use std::future::{Future, poll_fn};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
+
+use futures::TryStreamExt as _;
 
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
@@ -18,8 +20,12 @@ pub struct Statement<'a> {
     pub params: Vec<Param<'a>>,
 }
 
+/// What becomes of a row as soon as it arrives; it is told which statement it belongs to. A row that is kept takes several
+/// times the memory of what is read out of it.
+pub(crate) type Take<'a, T> = &'a (dyn Fn(usize, Row) -> T + Send + Sync);
+
 /// One of them on its way.
-type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 'a>>;
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, Error>> + Send + 'a>>;
 
 /// Sends `first`, all statements and `last` in order, then waits for all answers: one round trip. Returns the rows of
 /// the statements.
@@ -27,18 +33,19 @@ type Answer<'a> = Pin<Box<dyn Future<Output = Result<Vec<Row>, Error>> + Send + 
 /// The driver sends a statement when its future is first polled, so polling in order is sending in order. A statement
 /// that fails does not keep the ones behind it from being sent: inside a transaction the server refuses those by itself,
 /// and `COMMIT` rolls back. The first error is returned.
-pub(crate) async fn in_order(
+pub(crate) async fn in_order<T: Send>(
     client: &Client,
     first: Option<&str>,
     statements: &[Statement<'_>],
     last: Option<&str>,
-) -> Result<Vec<Vec<Row>>, Error> {
-    let mut answers: Vec<Answer<'_>> = Vec::with_capacity(statements.len() + 2);
+    take: Take<'_, T>,
+) -> Result<Vec<Vec<T>>, Error> {
+    let mut answers: Vec<Answer<'_, T>> = Vec::with_capacity(statements.len() + 2);
     if let Some(sql) = first {
         answers.push(Box::pin(command(client, sql)));
     }
-    for statement in statements {
-        answers.push(Box::pin(client.query_typed(statement.sql, &statement.params)));
+    for (at, statement) in statements.iter().enumerate() {
+        answers.push(Box::pin(query(client, statement, at, take)));
     }
     if let Some(sql) = last {
         answers.push(Box::pin(command(client, sql)));
@@ -51,12 +58,22 @@ pub(crate) async fn in_order(
         .collect())
 }
 
-async fn command(client: &Client, sql: &str) -> Result<Vec<Row>, Error> {
+async fn command<T>(client: &Client, sql: &str) -> Result<Vec<T>, Error> {
     client.batch_execute(sql).await.map(|()| Vec::new())
 }
 
-async fn all(mut answers: Vec<Answer<'_>>) -> Result<Vec<Vec<Row>>, Error> {
-    let mut found: Vec<Option<Result<Vec<Row>, Error>>> = answers.iter().map(|_| None).collect();
+async fn query<T>(client: &Client, statement: &Statement<'_>, at: usize, take: Take<'_, T>) -> Result<Vec<T>, Error> {
+    let params = statement.params.iter().map(|(value, kind)| (*value, kind.clone()));
+    let mut rows = pin!(client.query_typed_raw(statement.sql, params).await?);
+    let mut found = Vec::new();
+    while let Some(row) = rows.try_next().await? {
+        found.push(take(at, row));
+    }
+    Ok(found)
+}
+
+async fn all<T>(mut answers: Vec<Answer<'_, T>>) -> Result<Vec<Vec<T>>, Error> {
+    let mut found: Vec<Option<Result<Vec<T>, Error>>> = answers.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut pending = false;
         for (answer, found) in answers.iter_mut().zip(&mut found) {

@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::connect::{Connector, Session};
 use crate::error::{from_driver, timed_out};
-use crate::pipeline::{Param, Statement, in_order};
+use crate::pipeline::{Param, Statement, Take, in_order};
 
 /// How much longer than the server we wait: an error is better than silence.
 const GRACE: Duration = Duration::from_secs(1);
@@ -122,9 +122,20 @@ impl Lent {
             .await
     }
 
-    /// The same for statements that need no settings of the pool's.
-    pub(crate) async fn run_plainly(&self, what: &str, statements: &[Statement<'_>]) -> Result<Vec<Vec<Row>>> {
-        self.send(what, Some(&self.pool.0.begin_plainly), statements, Some("COMMIT"))
+    /// The same, with what is made of each row when it arrives. `plainly`: the statements need no settings of the pool's.
+    pub(crate) async fn run_taking<T: Send>(
+        &self,
+        what: &str,
+        statements: &[Statement<'_>],
+        plainly: bool,
+        take: Take<'_, T>,
+    ) -> Result<Vec<Vec<T>>> {
+        let begin = if plainly {
+            &self.pool.0.begin_plainly
+        } else {
+            &self.pool.0.begin
+        };
+        self.send_taking(what, Some(begin), statements, Some("COMMIT"), take)
             .await
     }
 
@@ -161,9 +172,20 @@ impl Lent {
         statements: &[Statement<'_>],
         last: Option<&str>,
     ) -> Result<Vec<Vec<Row>>> {
+        self.send_taking(what, first, statements, last, &|_, row| row).await
+    }
+
+    async fn send_taking<T: Send>(
+        &self,
+        what: &str,
+        first: Option<&str>,
+        statements: &[Statement<'_>],
+        last: Option<&str>,
+        take: Take<'_, T>,
+    ) -> Result<Vec<Vec<T>>> {
         let limit = self.pool.0.limit;
         self.session.set_busy(true);
-        match timeout(limit, in_order(self.session.client(), first, statements, last)).await {
+        match timeout(limit, in_order(self.session.client(), first, statements, last, take)).await {
             Ok(answer) => {
                 self.session.set_busy(false);
                 answer.map_err(|error| from_driver(what, error))

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room};
-use sendoff::{ErrorKind, Result};
+use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::{Error, ErrorKind, Result};
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
@@ -39,8 +39,28 @@ pub(crate) struct PostgresReader {
 /// One answer of the server.
 struct Found {
     sighting: Option<Sighting>,
-    ready: Vec<tokio_postgres::Row>,
+    ready: Vec<(Lane, i64, Row)>,
     due: Vec<tokio_postgres::Row>,
+}
+
+/// One row of it.
+enum Arrived {
+    Ready(Lane, i64, Row),
+    /// Of the waiting table, or about the statement itself.
+    Other(tokio_postgres::Row),
+    Odd(Error),
+}
+
+/// Ready rows become messages when they arrive; which of them are new is seen when all are there.
+fn arrived(row: tokio_postgres::Row) -> Arrived {
+    match (column::<Option<i16>>(WHAT, &row, 0), column::<i64>(WHAT, &row, 1)) {
+        (Ok(None), _) => Arrived::Other(row),
+        (Ok(Some(lane)), Ok(seq)) => {
+            let lane = lane.unsigned_abs();
+            Arrived::Ready(lane, seq, ready_row(&row, lane, seq))
+        }
+        (Err(error), _) | (_, Err(error)) => Arrived::Odd(error),
+    }
 }
 
 impl PostgresReader {
@@ -110,62 +130,65 @@ impl PostgresReader {
                 ],
             });
         }
-        let mut found = if caught_up && !request.due {
-            lent.run_plainly(WHAT, &statements).await?
-        } else {
-            lent.run_all(WHAT, &statements).await?
+        let (ready_at, plainly) = (if request.ready { 0 } else { 1 }, caught_up && !request.due);
+        let take = |at: usize, row| {
+            if at == ready_at {
+                arrived(row)
+            } else {
+                Arrived::Other(row)
+            }
         };
-        let due = if request.due {
-            found.pop().unwrap_or_default()
-        } else {
-            Vec::new()
-        };
-        let mut ready = found.pop().unwrap_or_default();
+        let answers = lent.run_taking(WHAT, &statements, plainly, &take).await?;
+        let (mut ready, mut others) = (Vec::new(), Vec::new());
+        if let Some(answer) = answers.first() {
+            ready.reserve(answer.len());
+        }
+        for row in answers.into_iter().flatten() {
+            match row {
+                Arrived::Ready(lane, seq, row) => ready.push((lane, seq, row)),
+                Arrived::Other(row) => others.push(row),
+                Arrived::Odd(error) => return Err(error),
+            }
+        }
         let sighting = if request.ready {
-            Some(sighting(&mut ready)?)
+            Some(sighting(&mut others)?)
         } else {
             None
         };
-        Ok(Found { sighting, ready, due })
+        Ok(Found {
+            sighting,
+            ready,
+            due: others,
+        })
     }
 
-    fn take(&mut self, found: &Found, request: &ReadRequest, page: &mut Page) -> Result<()> {
+    fn take(&mut self, found: Found, request: &ReadRequest, page: &mut Page) -> Result<()> {
         self.take_due(&found.due, request.limit, page)?;
         if request.ready {
-            self.take_ready(&found.ready, request.limit, page)?;
+            self.take_ready(found.ready, request.limit, page);
         }
         Ok(())
     }
 
-    fn take_ready(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
-        let mut numbered = Vec::with_capacity(rows.len());
-        for row in rows {
-            let (lane, seq) = (
-                column::<i16>(WHAT, row, 0)?.unsigned_abs(),
-                column::<i64>(WHAT, row, 1)?,
-            );
-            numbered.push((lane, seq, row));
-        }
+    fn take_ready(&mut self, mut rows: Vec<(Lane, i64, Row)>, limit: usize, page: &mut Page) {
         // The plan keeps this order by itself; nobody promises that it does.
-        let key = |(lane, seq, _): &(Lane, i64, &tokio_postgres::Row)| (rank(*lane), *lane, *seq);
-        if !numbered.is_sorted_by_key(key) {
-            numbered.sort_unstable_by_key(key);
+        let key = |(lane, seq, _): &(Lane, i64, Row)| (rank(*lane), *lane, *seq);
+        if !rows.is_sorted_by_key(key) {
+            rows.sort_unstable_by_key(key);
         }
-        page.rows.reserve(numbered.len());
         let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
-        for of_lane in numbered.chunk_by(|one, other| one.0 == other.0) {
-            let (Some((lane, _, _)), Some((_, last, _))) = (of_lane.first(), of_lane.last()) else {
-                continue;
-            };
-            found.insert(*lane, (of_lane.len(), *last));
-            for (lane, seq, row) in of_lane {
-                if self.progress.lanes.take(*lane, *seq) {
-                    page.rows.push(ready_row(row, *lane, *seq));
-                }
+        for of_lane in rows.chunk_by(|one, other| one.0 == other.0) {
+            if let Some((lane, last, _)) = of_lane.last() {
+                found.insert(*lane, (of_lane.len(), *last));
+            }
+        }
+        page.rows.reserve(rows.len());
+        for (lane, seq, row) in rows {
+            if self.progress.lanes.take(lane, seq) {
+                page.rows.push(row);
             }
         }
         page.more |= self.progress.lanes.finish(&found, limit);
-        Ok(())
     }
 
     fn take_due(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
@@ -228,7 +251,7 @@ impl Reader for PostgresReader {
                 return Err(error);
             }
         };
-        match self.take(&found, &request, &mut page) {
+        match self.take(found, &request, &mut page) {
             Ok(()) => {
                 self.session = Some(lent);
                 Ok(page)
