@@ -99,9 +99,9 @@ impl DjangoRelay {
             claims,
             settled,
             down,
-            stop,
+            stop: stop.clone(),
         };
-        let settling = tokio::spawn(settling::run(outbox, settlements, settings));
+        let settling = tokio::spawn(settling::run(outbox, settlements, settings, stop));
         let claiming = tokio::spawn(claiming.run());
         let publishing = tokio::spawn(publishing.run());
         let claimed = claiming.await;

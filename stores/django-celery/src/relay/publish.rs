@@ -23,33 +23,46 @@ pub(super) struct Published {
 pub(super) async fn publish(claim: &Claim, sink: &dyn Sink, settings: &Settings, suspects: &Suspects) -> Published {
     let mut rng = fastrand::Rng::new();
     let mut decision = Decision::new(settings);
-    let (mut together, mut alone) = (Vec::with_capacity(claim.rows.len()), Vec::new());
+    // What was on its way when the broker hung up may be what made it hang up. It goes apart from the rest, and alone if
+    // that happens again: then it takes no other with it.
+    let (mut together, mut apart, mut alone) = (Vec::with_capacity(claim.rows.len()), Vec::new(), Vec::new());
     for row in &claim.rows {
         if row.retries >= settings.max_retries {
             decision.exceeded(row);
             continue;
         }
         match row.delivery() {
-            Ok(delivery) if suspects.has(row.id) => alone.push((row, delivery)),
-            Ok(delivery) => together.push((row, delivery)),
+            Ok(delivery) => match suspects.times(row.id) {
+                0 => together.push((row, delivery)),
+                1 => apart.push((row, delivery)),
+                _ => alone.push((row, delivery)),
+            },
             Err(error) => decision.failed(row, &error.to_string().into(), &mut rng),
         }
     }
     let limit = sink.limits().timeout.unwrap_or_default().max(settings.send_timeout);
     let most = sink.limits().batch.unwrap_or(usize::MAX).max(1);
-    for some in together.chunks(most) {
+    for some in together.chunks(most).chain(apart.chunks(most)) {
+        if let Some(reason) = decision.outage.clone() {
+            put_off(some, &reason, &mut decision, &mut rng);
+            continue;
+        }
         let batch: Vec<Arc<Delivery>> = some.iter().map(|(_, delivery)| Arc::clone(delivery)).collect();
         for ((row, _), outcome) in some.iter().zip(call(sink, &batch, limit).await) {
             match &outcome {
                 Outcome::Unknown(_) => suspects.add(row.id),
-                _ => suspects.clear(row.id),
+                // It was not tried.
+                Outcome::SinkDown(_) => {}
+                Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) => suspects.clear(row.id),
             }
             decision.answered(row, outcome, &mut rng);
         }
     }
-    // What was on its way when the broker hung up may be what made it hang up: by itself, it takes no other with it.
-    for (row, delivery) in alone {
-        publish_alone(row, delivery, sink, limit, &mut decision, suspects, &mut rng).await;
+    for one in &alone {
+        match decision.outage.clone() {
+            Some(reason) => put_off(std::slice::from_ref(one), &reason, &mut decision, &mut rng),
+            None => publish_alone(one, sink, limit, &mut decision, suspects, &mut rng).await,
+        }
     }
     Published {
         settlement: decision.settlement,
@@ -57,21 +70,34 @@ pub(super) async fn publish(claim: &Claim, sink: &dyn Sink, settings: &Settings,
     }
 }
 
+type OnItsWay<'a> = (&'a Row, Arc<Delivery>);
+
+/// A broker that is down need not be asked again: each time may take as long as `send_timeout`.
+fn put_off(rows: &[OnItsWay<'_>], reason: &str, decision: &mut Decision<'_>, rng: &mut fastrand::Rng) {
+    for (row, _) in rows {
+        decision.answered(row, Outcome::SinkDown(reason.into()), rng);
+    }
+}
+
 async fn publish_alone(
-    row: &Row,
-    delivery: Arc<Delivery>,
+    (row, delivery): &OnItsWay<'_>,
     sink: &dyn Sink,
     limit: Duration,
     decision: &mut Decision<'_>,
     suspects: &Suspects,
     rng: &mut fastrand::Rng,
 ) {
-    let outcome = call(sink, std::slice::from_ref(&delivery), limit).await.pop();
-    suspects.clear(row.id);
-    match outcome {
-        // Twice, and the second time nothing else was on its way: charged, so that it comes to an end.
-        Some(Outcome::Unknown(reason)) => decision.failed(row, &reason, rng),
-        Some(outcome) => decision.answered(row, outcome, rng),
+    match call(sink, std::slice::from_ref(delivery), limit).await.pop() {
+        // Thrice, and the last time nothing else was on its way: charged, so that it comes to an end.
+        Some(Outcome::Unknown(reason)) => {
+            suspects.clear(row.id);
+            decision.failed(row, &reason, rng);
+        }
+        Some(outcome @ Outcome::SinkDown(_)) => decision.answered(row, outcome, rng),
+        Some(outcome) => {
+            suspects.clear(row.id);
+            decision.answered(row, outcome, rng);
+        }
         None => decision.failed(row, &"the sink gave no answer".into(), rng),
     }
 }

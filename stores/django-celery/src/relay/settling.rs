@@ -5,9 +5,10 @@ use std::time::Duration;
 
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
 
 use super::{Report, Settings, Settling};
-use crate::DjangoOutbox;
+use crate::{DjangoOutbox, Settlement, Stamp};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -17,24 +18,49 @@ pub(super) async fn run(
     outbox: DjangoOutbox,
     mut settlements: mpsc::Receiver<Settling>,
     settings: Arc<Settings>,
+    stop: CancellationToken,
 ) -> Report {
     let mut report = Report::default();
+    // A database that is down must not keep a relay from stopping.
+    let out_of_time = async {
+        stop.cancelled().await;
+        sleep(settings.shutdown_timeout).await;
+    };
+    tokio::pin!(out_of_time);
     while let Some(Settling { stamp, settlement }) = settlements.recv().await {
-        let began = Instant::now();
-        let mut pause = FIRST_PAUSE;
-        loop {
-            match outbox.settle(&stamp, &settlement).await {
-                Ok(()) => break report.add(&settlement),
-                // By then the rows are anybody's.
-                Err(error) if began.elapsed() > settings.stale_timeout => {
-                    tracing::error!(event = "celery_settle_failed", %error, "given up: these tasks may be sent twice");
-                    break;
-                }
-                Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "trying again"),
-            }
-            sleep(pause).await;
-            pause = (pause * 2).min(LONGEST_PAUSE);
+        let settled = tokio::select! {
+            biased;
+            settled = settle(&outbox, &stamp, &settlement, settings.stale_timeout) => settled,
+            () = &mut out_of_time => false,
+        };
+        if settled {
+            report.add(&settlement);
+        } else {
+            tracing::error!(
+                event = "celery_settle_failed",
+                "given up: tasks that were sent may be sent twice"
+            );
+        }
+        if stop.is_cancelled() && !settled {
+            break;
         }
     }
     report
+}
+
+/// Whether it was written before the rows were anybody's.
+async fn settle(outbox: &DjangoOutbox, stamp: &Stamp, settlement: &Settlement, stale: Duration) -> bool {
+    let began = Instant::now();
+    let mut pause = FIRST_PAUSE;
+    loop {
+        match outbox.settle(stamp, settlement).await {
+            Ok(()) => return true,
+            Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "trying again"),
+        }
+        if began.elapsed() > stale {
+            return false;
+        }
+        sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
 }

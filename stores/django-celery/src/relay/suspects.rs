@@ -1,24 +1,24 @@
 //! Rows that were on their way when the broker hung up.
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How many are remembered. More than that were hardly on their way at once.
 const MOST: usize = 10_000;
 
-/// Their ids.
+/// How often each was, by id.
 #[derive(Debug, Default)]
-pub(super) struct Suspects(Mutex<HashSet<i64>>);
+pub(super) struct Suspects(Mutex<HashMap<i64, u32>>);
 
 impl Suspects {
-    pub(super) fn has(&self, id: i64) -> bool {
-        self.ids().contains(&id)
+    pub(super) fn times(&self, id: i64) -> u32 {
+        self.ids().get(&id).copied().unwrap_or(0)
     }
 
     pub(super) fn add(&self, id: i64) {
         let mut ids = self.ids();
-        if ids.len() < MOST {
-            ids.insert(id);
+        if ids.len() < MOST || ids.contains_key(&id) {
+            *ids.entry(id).or_insert(0) += 1;
         }
     }
 
@@ -29,7 +29,7 @@ impl Suspects {
         }
     }
 
-    fn ids(&self) -> MutexGuard<'_, HashSet<i64>> {
+    fn ids(&self) -> MutexGuard<'_, HashMap<i64, u32>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
