@@ -39,7 +39,7 @@ enum Command {
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
-    let outbox = open(&session.config()?, None)?;
+    let outbox = open(&session.config()?, session, None)?;
     let (verb, done) = match args.command {
         Command::Replay { ids, all, limit } => {
             if ids.is_empty() && !all {

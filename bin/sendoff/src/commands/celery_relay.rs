@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::{Error, ErrorKind, Result};
+use sendoff::{Error, ErrorKind, Result, Sink};
 use sendoff_sink_celery::config::Declare;
 use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_store_django_celery::{Database, DjangoConfig, DjangoOutbox, DjangoRelay, Report, Settings, Stats};
@@ -17,6 +17,8 @@ use crate::config::{Config, DatabaseUrl, SinkKind, parse_duration};
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 use crate::signals;
+
+use super::celery_statsd::Statsd;
 
 /// The longest pause between two looks at a database that cannot be reached.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -98,10 +100,18 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let config = session.config()?;
     session.start_configured_log(config.log);
     let stop = signals::stop_token()?;
-    let outbox = open(&config, args.mysql_time_zone.clone())?;
+    let outbox = open(&config, session, args.mysql_time_zone.clone())?;
     let sink = Arc::new(CelerySink::new(&broker(&args, &config)?)?);
     let settings = settings(&args);
     let stale = settings.stale_timeout;
+    let (sink, statsd): (Arc<dyn Sink>, _) = match config.statsd.config(true).filter(|_| !args.once) {
+        Some(statsd) => {
+            let often = (stale, settings.queue_snapshot_refresh);
+            let started = Statsd::start(statsd, sink, settings.max_retries, outbox.clone(), often).await?;
+            (started.1, Some(started.0))
+        }
+        None => (sink, None),
+    };
     let relay = DjangoRelay::new(outbox.clone(), sink, settings)?;
     if args.once {
         outbox.check().await?;
@@ -128,6 +138,9 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         deferred,
         released,
     } = relay.run(stop).await?;
+    if let Some(statsd) = statsd {
+        statsd.end().await;
+    }
     tracing::info!(
         event = "celery_relay_done",
         published,
@@ -141,8 +154,8 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
 }
 
 /// The tables in the configured database.
-pub(super) fn open(config: &Config, mysql_time_zone: Option<String>) -> Result<DjangoOutbox> {
-    let database = match config.database.url()? {
+pub(super) fn open(config: &Config, session: &Session, mysql_time_zone: Option<String>) -> Result<DjangoOutbox> {
+    let database = match config.database_of(session.global.source.as_deref())?.url()? {
         DatabaseUrl::Postgres(url) => Database::Postgres(url.clone()),
         DatabaseUrl::Mysql(url) => Database::Mysql(url.clone()),
         DatabaseUrl::Sqlite(path) => Database::Sqlite(path.clone()),
