@@ -9,7 +9,8 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lapin::options::{BasicGetOptions, QueueDeclareOptions, QueueDeleteOptions};
+use futures::StreamExt as _;
+use lapin::options::{BasicCancelOptions, BasicConsumeOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
 use scratch::Scratch;
@@ -79,12 +80,30 @@ impl Operator {
 
     /// The ids of all tasks in a queue, and how many copies of them there are.
     async fn drain(&self, queue: &str) -> (HashSet<String>, usize) {
-        let (mut ids, mut copies) = (HashSet::new(), 0);
-        let options = BasicGetOptions { no_ack: true };
-        while let Some(message) = self.channel.basic_get(queue.into(), options).await.unwrap() {
-            ids.insert(message.properties.correlation_id().as_ref().unwrap().to_string());
-            copies += 1;
-        }
+        let look = QueueDeclareOptions {
+            passive: true,
+            ..QueueDeclareOptions::default()
+        };
+        let found = self.channel.queue_declare(queue.into(), look, FieldTable::default());
+        let copies = found.await.unwrap().message_count() as usize;
+        let options = BasicConsumeOptions {
+            no_ack: true,
+            ..BasicConsumeOptions::default()
+        };
+        let tag = name();
+        let consumer = self
+            .channel
+            .basic_consume(queue.into(), tag.as_str().into(), options, FieldTable::default());
+        let messages = consumer.await.unwrap().take(copies);
+        let id = |message: lapin::Result<lapin::message::Delivery>| {
+            let message = message.unwrap();
+            message.properties.correlation_id().as_ref().unwrap().to_string()
+        };
+        let ids = messages.map(id).collect().await;
+        let cancelled = self
+            .channel
+            .basic_cancel(tag.as_str().into(), BasicCancelOptions::default());
+        cancelled.await.unwrap();
         (ids, copies)
     }
 }
@@ -160,7 +179,7 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rabbitmq_that_is_killed_while_tasks_flow_loses_none_and_costs_no_attempt() {
-    const ROWS: usize = 3000;
+    const ROWS: usize = 2000;
     let (mut broker, queue, scratch) = (RabbitMq::start().await, name(), Scratch::postgres().await);
     scratch.add_many(ROWS).await;
     let stop = CancellationToken::new();
