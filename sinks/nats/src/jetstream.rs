@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
+use async_nats::Subject;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
@@ -55,7 +56,7 @@ type Ack = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>
 
 struct Waiting {
     index: usize,
-    subject: String,
+    subject: Subject,
     ack: Ack,
 }
 
@@ -64,7 +65,7 @@ enum Fate {
     Unsent,
     Decided(Outcome),
     /// Nobody listens on its subject.
-    Homeless(String),
+    Homeless(Subject),
 }
 
 struct Pass<'a> {
@@ -128,12 +129,16 @@ impl<'a> Pass<'a> {
     }
 
     async fn hand_over(&mut self, index: usize, outgoing: Outgoing) -> bool {
+        if self.news.borrow().lost {
+            return false;
+        }
         let Outgoing { subject, headers, body } = outgoing;
+        let subject = Subject::from(subject);
         let message = PublishMessage::build().payload(body).headers(headers);
         let sending = self.link.jetstream.send_publish(subject.clone(), message);
+        // Mostly it is sent at once: then nobody has to be woken for the rest.
         tokio::select! {
             biased;
-            _ = self.news.wait_for(|news| news.lost) => false,
             sent = sending => match sent {
                 Ok(ack) => {
                     self.waiting.push_back(Waiting { index, subject, ack: PublishAckFuture::into_future(ack) });
@@ -149,6 +154,7 @@ impl<'a> Pass<'a> {
                     true
                 }
             },
+            _ = self.news.wait_for(|news| news.lost) => false,
             () = sleep_until(self.deadline) => {
                 self.unanswered = true;
                 false
@@ -185,7 +191,7 @@ impl<'a> Pass<'a> {
         };
     }
 
-    fn read(&mut self, subject: String, answer: Result<PublishAck, PublishError>) -> Fate {
+    fn read(&mut self, subject: Subject, answer: Result<PublishAck, PublishError>) -> Fate {
         match answer {
             // A duplicate is in the stream already: the first copy arrived after all.
             Ok(_) => {
@@ -216,7 +222,7 @@ impl<'a> Pass<'a> {
 
     /// Those of the homeless messages whose subject a stream covers: worth another try. The fate of the others is decided.
     async fn still_covered(&mut self, homeless: Vec<usize>) -> Vec<usize> {
-        let mut known: BTreeMap<String, Option<Outcome>> = BTreeMap::new();
+        let mut known: BTreeMap<Subject, Option<Outcome>> = BTreeMap::new();
         let mut silence = None;
         let mut covered = Vec::new();
         for index in homeless {
