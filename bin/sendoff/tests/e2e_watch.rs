@@ -107,7 +107,7 @@ fn e2e_a_relay_serves_metrics_and_probes_and_touches_its_file() {
         assert_eq!(watched.get("/live"), (200, "alive\n".into()));
         assert_eq!(watched.get("/startup"), (200, "started\n".into()));
         for _ in 0..3 {
-            sandbox.emit(&["order.placed", "{}"]);
+            sandbox.emit(&["order.placed", "--payload", "{}"]);
         }
         wait_until("all have arrived", LIMIT, || lines(&out).len() == 3);
         let series = |stage: &str| format!("sendoff_{stage}_count{{topic=\"order.placed\",sink=\"out\"}}");
@@ -157,7 +157,7 @@ fn e2e_a_stall_turns_ready_to_503_and_its_end_turns_it_back() {
         .unwrap();
     let watched = Watched::start(&sandbox, &[], &[]);
     watched.until_ready_says(200);
-    sandbox.emit(&["order.placed", "{}"]);
+    sandbox.emit(&["order.placed", "--payload", "{}"]);
     let said = watched.until_ready_says(503);
     assert_eq!(said["obstacles"][0]["kind"], "stalled", "{said}");
     assert_eq!(watched.metric("sendoff_obstacle{kind=\"stalled\"}"), Some(1.0));
@@ -204,7 +204,7 @@ fn e2e_dogstatsd_and_systemd_hear_of_a_relay() {
     };
     assert!(told().starts_with("READY=1\n"));
     assert_eq!(told(), "WATCHDOG=1");
-    sandbox.emit(&["order.placed", "{}"]);
+    sandbox.emit(&["order.placed", "--payload", "{}"]);
     wait_until("it arrives", LIMIT, || lines(&out).len() == 1);
     let mut datagram = vec![0; 65_536];
     let mut heard = String::new();

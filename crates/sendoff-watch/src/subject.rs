@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, MigrateStore, RelayStore};
+use sendoff::store::{DeadReason, MigrateStore, RelayStore, Vitals};
 use sendoff::{Delivery, Sink};
 use sendoff_relay::{Observer, PublishedBatch, Pulse, SettledBatch};
 use tokio::sync::watch;
@@ -39,6 +39,11 @@ impl Subject {
             health: Mutex::new(Health::new(stall_after)),
             pulses: watch::channel(None).0,
         }
+    }
+
+    /// How the outbox is, from a relay of another make: where there is one of ours, the watch asks its store.
+    pub fn tell_vitals(&self, vitals: Vitals) {
+        self.health().vitals = Some(vitals);
     }
 
     pub(crate) fn name(&self) -> &str {

@@ -3,6 +3,7 @@
 pub(crate) mod audit;
 pub(crate) mod celery_dead;
 pub(crate) mod celery_relay;
+mod celery_statsd;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;

@@ -74,6 +74,8 @@ fn the_systemd_unit_starts_the_relay_and_lets_it_finish() {
         "ExecStart=/usr/local/bin/sendoff --log-format json relay",
         "KillSignal=SIGTERM",
         "TimeoutStopSec=40",
+        "Type=notify",
+        "WatchdogSec=60",
     ] {
         assert!(unit.lines().any(|found| found == line), "{line}");
     }
@@ -92,4 +94,46 @@ fn the_systemd_unit_starts_the_relay_and_lets_it_finish() {
         let about_us: Vec<&str> = said.lines().filter(|line| line.contains("sendoff.service")).collect();
         assert!(about_us.is_empty(), "{about_us:?}");
     }
+}
+
+#[test]
+fn the_kubernetes_manifests_fit_together() {
+    let documents: Vec<Value> = read("kubernetes/relay.yaml")
+        .split("\n---\n")
+        .map(|document| serde_saphyr::from_str(document).unwrap())
+        .collect();
+    let config: Value = serde_saphyr::from_str(&read("kubernetes/config.yaml")).unwrap();
+    let (deployment, budget) = (&documents[0], &documents[1]);
+    let labels = &deployment["spec"]["template"]["metadata"]["labels"];
+    assert_eq!(deployment["spec"]["selector"]["matchLabels"], *labels);
+    assert_eq!(budget["spec"]["selector"]["matchLabels"], *labels);
+    let pod = &deployment["spec"]["template"]["spec"];
+    // What Kubernetes gives a relay to stop is more than the 25 s that it takes at most.
+    assert_eq!(pod["terminationGracePeriodSeconds"], 40);
+    assert_eq!(pod["volumes"][0]["configMap"]["name"], config["metadata"]["name"]);
+    let relay = &pod["containers"][0];
+    assert_eq!(relay["args"].as_array().unwrap().last().unwrap(), "relay");
+    let port = relay["ports"][0]["containerPort"].as_u64().unwrap();
+    for (probe, path) in [
+        ("startupProbe", "/startup"),
+        ("livenessProbe", "/live"),
+        ("readinessProbe", "/ready"),
+    ] {
+        let get = &relay[probe]["httpGet"];
+        assert_eq!(
+            (&get["path"], &get["port"]),
+            (&path.into(), &relay["ports"][0]["name"]),
+            "{probe}"
+        );
+    }
+    let text = config["data"]["sendoff.toml"].as_str().unwrap();
+    assert!(text.contains(&format!("listen = \"0.0.0.0:{port}\"")), "{text}");
+    let sandbox = Sandbox::sqlite();
+    sandbox.write("database-url", "postgres://shop:hunter2@postgres/shop\n");
+    let secrets = sandbox.path("");
+    sandbox.write(
+        "sendoff.toml",
+        &text.replace("/run/secrets/sendoff/", &format!("{}/", secrets.display())),
+    );
+    sandbox.ok(["config", "check"]);
 }
