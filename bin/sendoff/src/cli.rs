@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, celery_dead, celery_relay, cleanup, completions, config, dead, demo, emit, hasten, init, keys, lanes, ls,
-    man, migrate, pause, reap, relay, show, sink, stats,
+    audit, celery_dead, celery_relay, cleanup, completions, config, dead, demo, emit, hasten, init, items, keys, lanes,
+    ls, man, migrate, pause, reap, relay, show, sink, stats,
 };
 use crate::log::{Format, Level};
 use crate::output::ColorChoice;
@@ -80,6 +80,7 @@ pub(crate) enum Command {
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
     Lanes(lanes::Args),
+    Items(items::Args),
     Reap(reap::Args),
     Cleanup(cleanup::Args),
     Audit(audit::Args),

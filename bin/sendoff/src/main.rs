@@ -80,6 +80,7 @@ async fn run(command: Command, session: &Session) -> Done {
         Command::Pause(args) => Box::pin(commands::pause::pause(args, session)).await,
         Command::Resume(args) => Box::pin(commands::pause::resume(args, session)).await,
         Command::Lanes(args) => Box::pin(commands::lanes::run(args, session)).await,
+        Command::Items(args) => Box::pin(commands::items::run(args, session)).await,
         Command::Reap(args) => Box::pin(commands::reap::run(args, session)).await,
         Command::Cleanup(args) => Box::pin(commands::cleanup::run(args, session)).await,
         Command::CeleryRelay(args) => Box::pin(commands::celery_relay::run(*args, session)).await,

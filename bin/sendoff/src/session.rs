@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use sendoff::{ErrorKind, Result};
-use sendoff_operate::Operator;
+use sendoff_operate::{ItemOperator, Operator};
 
 use crate::cli::{Command, Global};
 use crate::config::{Config, LogConfig, Override};
@@ -93,13 +93,21 @@ impl Session {
 
     /// An operator in the name of whoever runs this.
     pub(crate) async fn operator(&self) -> Result<Operator> {
-        let store = self.ready_store().await?;
-        let user = ["USER", "LOGNAME", "USERNAME"]
-            .iter()
-            .find_map(|name| std::env::var(name).ok());
-        let who = format!("{}@{}", user.as_deref().unwrap_or("somebody"), host());
-        Ok(Operator::new(store.operate, who))
+        Ok(Operator::new(self.ready_store().await?.operate, who()))
     }
+
+    /// The same for failed items.
+    pub(crate) async fn item_operator(&self) -> Result<ItemOperator> {
+        Ok(ItemOperator::new(self.ready_store().await?.work, who()))
+    }
+}
+
+/// Whoever runs this, for the audit.
+fn who() -> String {
+    let user = ["USER", "LOGNAME", "USERNAME"]
+        .iter()
+        .find_map(|name| std::env::var(name).ok());
+    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host())
 }
 
 /// What this machine is called.

@@ -5,14 +5,16 @@
 #![forbid(unsafe_code)]
 
 mod filter;
+mod items;
 mod operator;
 mod steer;
 mod view;
 
 pub use filter::{FILTER_NAMES, parse_filter};
+pub use items::{ItemAct, ItemOperator};
 pub use operator::{MOST_ROWS, Operator};
 pub use steer::Progress;
 pub use view::{
-    AuditView, CleanView, KeyView, LaneView, LegView, ListView, MessageView, PauseView, RetryView, SummaryView,
-    TriedView,
+    AuditView, CleanView, ItemListView, ItemView, KeyView, LaneView, LegView, ListView, MessageView, PauseView,
+    RetryView, SummaryView, TriedView,
 };

@@ -69,6 +69,7 @@ texts!(
     die_ready,
     die_waiting,
     discard_dead,
+    discard_failed,
     enlist,
     evict,
     extend_items,
@@ -81,12 +82,13 @@ texts!(
     keep_items,
     key_left,
     keys,
-    lane_views,
     lane_heads,
+    lane_views,
     ledger_create,
     ledger_read,
     ledger_write,
     list,
+    list_failed,
     pause,
     paused,
     pauses,
@@ -112,9 +114,9 @@ texts!(
     split_waiting,
     summary,
     suspect,
+    vitals,
     wait_again,
     wait_ready,
-    vitals,
 );
 
 /// A statement ends with a semicolon at the end of its line; no text of ours has one elsewhere at the end of a line.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::params;
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, WorkStore, check_worker, error_text, lease_lost,
+    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 use serde_json::json;
@@ -15,7 +15,7 @@ use crate::MysqlStore;
 use crate::conflict::transact;
 use crate::decode::{count, hex, limit, micros, number, text};
 use crate::item::due;
-use crate::operate::Act;
+use crate::operate::{Act, stored};
 use crate::pool::Lent;
 use crate::store::Inner;
 use crate::texts::Text;
@@ -105,26 +105,66 @@ impl WorkStore for MysqlStore {
     }
 
     async fn retry_failed(&self, ids: &[Uuid], most: usize, who: &str) -> Result<u64> {
-        let ids = json!(ids.iter().map(Uuid::to_string).collect::<Vec<_>>());
+        let what = "failed items could not be retried";
+        let sql = &self.0.texts.retry_failed;
+        self.0.act_on_failed(what, "retry_items", sql, ids, most, who).await
+    }
+
+    async fn failed_items(&self, ids: &[Uuid], after: i64, most: usize) -> Result<Vec<Stored>> {
+        let mut values = of_ids(ids);
+        values.push(("after".to_owned(), after.into()));
+        values.push(("limit".to_owned(), limit(most).into()));
+        let what = "failed items could not be listed";
+        let rows = self
+            .0
+            .operate_pool
+            .rows(what, self.0.texts.list_failed.first(), values)
+            .await?;
+        rows.iter().map(stored).collect()
+    }
+
+    async fn discard_failed(&self, ids: &[Uuid], most: usize, who: &str) -> Result<u64> {
+        let what = "failed items could not be discarded";
+        let sql = &self.0.texts.discard_failed;
+        self.0.act_on_failed(what, "discard_items", sql, ids, most, who).await
+    }
+}
+
+/// The parameters of a statement on items of these ids, or on all if there are none.
+fn of_ids(ids: &[Uuid]) -> Vec<(String, mysql_async::Value)> {
+    let texts: Vec<String> = ids.iter().map(Uuid::to_string).collect();
+    vec![
+        ("all".to_owned(), ids.is_empty().into()),
+        ("ids".to_owned(), json!(texts).to_string().into()),
+    ]
+}
+
+impl Inner {
+    async fn act_on_failed(
+        &self,
+        what: &'static str,
+        action: &'static str,
+        sql: &Text,
+        ids: &[Uuid],
+        most: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act {
-            what: "failed items could not be retried",
-            action: "retry_items",
+            what,
+            action,
             filter: json!({ "ids": ids }).to_string(),
             who,
         };
-        let all = ids.as_array().is_none_or(Vec::is_empty);
-        let sql = &self.0.texts.retry_failed;
-        transact!(self.0.operate_pool, act.what, lent => {
-            let values = params! { "all" => all, "ids" => ids.to_string(), "limit" => limit(most) };
-            match change_found(&mut lent, act.what, sql, values).await {
-                Ok(back) => self.0.write_audit(&mut lent, &act, back).await,
+        transact!(self.operate_pool, act.what, lent => {
+            let mut values = of_ids(ids);
+            values.push(("limit".to_owned(), limit(most).into()));
+            match change_found(&mut lent, act.what, sql, values.into()).await {
+                Ok(changed) => self.write_audit(&mut lent, &act, changed).await,
                 Err(error) => Err(error),
             }
         })
     }
-}
 
-impl Inner {
     /// How many rows were found, and those of them that are handed out.
     async fn claim_some(
         &self,

@@ -113,7 +113,8 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
     rows.first().ok_or_else(|| odd_answer(what, "the answer is empty"))
 }
 
-fn stored(row: &Row) -> Result<Stored> {
+/// A row of `list.sql`, `find.sql` or `list_failed.sql`, whose columns are the same.
+pub(crate) fn stored(row: &Row) -> Result<Stored> {
     let what = "a message could not be shown";
     let status = match column::<&str>(what, row, 0)? {
         "pending" => Status::Pending,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, WorkStore, check_worker, error_text, lease_lost,
+    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 use tokio_postgres::types::Type;
@@ -13,7 +13,7 @@ use tokio_postgres::types::Type;
 use crate::PostgresStore;
 use crate::decode::{column, count, micros, number};
 use crate::item::claimed;
-use crate::operate::Act;
+use crate::operate::{Act, stored};
 use crate::pipeline::{Param, Statement};
 use crate::pool::Pool;
 use crate::store::Inner;
@@ -120,20 +120,52 @@ impl WorkStore for PostgresStore {
     }
 
     async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
+        let what = "failed items could not be retried";
+        let sql = &self.0.texts.retry_failed;
+        self.0.act_on_failed(what, "retry_items", sql, ids, limit, who).await
+    }
+
+    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
+        let limit = number(limit);
+        let params: [Param<'_>; 3] = [(&ids, Type::UUID_ARRAY), (&after, Type::INT8), (&limit, Type::INT8)];
+        let what = "failed items could not be listed";
+        let rows = self
+            .0
+            .operate_pool
+            .run(what, &self.0.texts.list_failed, &params)
+            .await?;
+        rows.iter().map(stored).collect()
+    }
+
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
+        let what = "failed items could not be discarded";
+        let sql = &self.0.texts.discard_failed;
+        self.0.act_on_failed(what, "discard_items", sql, ids, limit, who).await
+    }
+}
+
+impl Inner {
+    async fn act_on_failed(
+        &self,
+        what: &'static str,
+        action: &'static str,
+        sql: &str,
+        ids: &[Uuid],
+        limit: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act {
-            what: "failed items could not be retried",
-            action: "retry_items",
+            what,
+            action,
             filter: serde_json::json!({ "ids": ids }).to_string(),
             who,
         };
         let limit = number(limit);
         let params: Vec<Param<'_>> = vec![(&ids, Type::UUID_ARRAY), (&limit, Type::INT8)];
-        let (lent, back) = self.0.begin_act(&act, &self.0.texts.retry_failed, params).await?;
-        self.0.end_act(lent, &act, back.len() as u64).await
+        let (lent, changed) = self.begin_act(&act, sql, params).await?;
+        self.end_act(lent, &act, changed.len() as u64).await
     }
-}
 
-impl Inner {
     /// How many rows were found, and those of them that are handed out.
     async fn claim_some(&self, worker: &str, limit: usize, lease: Duration) -> Result<(usize, Vec<Item>)> {
         let what = "items could not be claimed";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, params};
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, WorkStore, check_worker, error_text, lease_lost,
+    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 
@@ -13,7 +13,7 @@ use crate::SqliteStore;
 use crate::clock::micros;
 use crate::item::{Due, due};
 use crate::lease::write;
-use crate::operate::write_audit;
+use crate::operate::{spellings, stored, write_audit};
 use crate::sql::Sql;
 use crate::worker::Worker;
 
@@ -137,20 +137,50 @@ impl WorkStore for SqliteStore {
     }
 
     async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
-        let (sql, who) = (self.0.sql.clone(), who.to_owned());
-        let ids = serde_json::json!(ids.iter().map(Uuid::to_string).collect::<Vec<_>>());
+        let what = "failed items could not be retried";
+        let act = |sql: &Sql| (sql.retry_failed.first().to_owned(), "retry_items");
+        act_on_failed(self, what, act, ids, limit, who).await
+    }
+
+    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
+        let (sql, ids) = (self.0.sql.clone(), spellings(ids));
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let work = move |connection: &mut Connection| {
-            let tx = write(connection)?;
-            let values = params![ids.to_string(), limit];
-            let back = tx.prepare_cached(sql.retry_failed.first())?.execute(values)? as u64;
-            let asked = serde_json::json!({ "ids": ids }).to_string();
-            write_audit(&tx, &sql, &who, "retry_items", &asked, back)?;
-            tx.commit()?;
-            Ok(back)
+            let mut statement = connection.prepare_cached(sql.list_failed.first())?;
+            let rows = statement.query_map(params![ids, after, limit], stored)?;
+            rows.collect()
         };
-        self.0.operate.call("failed items could not be retried", work).await
+        self.0.operate.call("failed items could not be listed", work).await
     }
+
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
+        let what = "failed items could not be discarded";
+        let act = |sql: &Sql| (sql.discard_failed.first().to_owned(), "discard_items");
+        act_on_failed(self, what, act, ids, limit, who).await
+    }
+}
+
+/// Runs a statement on failed items, and writes it into the audit under the word that comes with it.
+async fn act_on_failed(
+    store: &SqliteStore,
+    what: &'static str,
+    act: impl Fn(&Sql) -> (String, &'static str) + Send + 'static,
+    ids: &[Uuid],
+    limit: usize,
+    who: &str,
+) -> Result<u64> {
+    let (sql, who) = (store.0.sql.clone(), who.to_owned());
+    let (asked, ids) = (serde_json::json!({ "ids": ids }).to_string(), spellings(ids));
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    let work = move |connection: &mut Connection| {
+        let tx = write(connection)?;
+        let (text, action) = act(&sql);
+        let changed = tx.prepare_cached(&text)?.execute(params![ids, limit])? as u64;
+        write_audit(&tx, &sql, &who, action, &asked, changed)?;
+        tx.commit()?;
+        Ok(changed)
+    };
+    store.0.operate.call(what, work).await
 }
 
 /// Looks at what is due and takes it, one by one, under the write lock.

@@ -13,6 +13,7 @@ pub(crate) mod demo;
 pub(crate) mod emit;
 pub(crate) mod hasten;
 pub(crate) mod init;
+pub(crate) mod items;
 pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod ls;

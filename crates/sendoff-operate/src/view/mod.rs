@@ -1,5 +1,6 @@
 //! Answers, as they are printed and served: the field names and their JSON are the same everywhere.
 
+mod item;
 mod leg;
 mod list;
 mod message;
@@ -7,6 +8,7 @@ mod retry;
 mod steering;
 mod summary;
 
+pub use item::{ItemListView, ItemView};
 pub use leg::{LegView, TriedView};
 pub use list::ListView;
 pub use message::MessageView;

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use sendoff::Message;
-use sendoff::store::{ItemState, Windows};
+use sendoff::store::{ItemState, Status, Windows};
+use sendoff::{Message, Uuid};
 
 use super::Setup;
 use super::registry::{CaseResult, cases};
@@ -21,6 +21,7 @@ cases![
     an_item_that_kills_its_workers_is_given_up needs Items,
     an_item_that_is_given_back_is_due_at_once_and_not_charged needs Items,
     failed_items_come_back_when_an_operator_says_so needs Items,
+    failed_items_are_listed_in_pages_and_discarded needs Items,
     an_expired_item_fails_and_is_not_handed_out needs Items,
     an_unreadable_item_fails_and_holds_up_nobody needs ItemsAndSql,
     completed_items_are_kept_where_a_retention_says_so needs Items with KEEPING,
@@ -109,6 +110,58 @@ async fn failed_items_come_back_when_an_operator_says_so(scene: Scene) -> CaseRe
         .map(|row| row.affected)
         .collect();
     assert_eq!(noted, [1, 2, 1, 0]);
+    Ok(())
+}
+
+async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    let message = |n| numbered("k", n).max_attempts(3).idempotency_key(format!("once {n}"));
+    let ids = scene.emit_items((0..5).map(message)).await?;
+    scene.emit_items([plain("another")]).await?;
+    let items = work.claim_batch("w", 5, LONG_LEASE).await?;
+    for item in &items {
+        work.mark_failed("w", item.claim, "no paper").await?;
+    }
+    let first = work.failed_items(&[], i64::MIN, 3).await?;
+    assert_eq!(first.len(), 3);
+    let (one, given) = (&first[0], &items[0]);
+    assert_eq!((one.id, &one.topic), (Some(ids[0].id()), &given.topic));
+    assert_eq!((&one.key, one.payload.as_slice()), (&given.key, &given.payload[..]));
+    assert_eq!((one.attempts, one.max_attempts), (1, Some(3)));
+    assert_eq!(one.last_error.as_deref(), Some("no paper"));
+    assert_eq!((one.status, one.detail.as_deref()), (Status::Dead, Some("failed")));
+    assert_eq!(one.idempotency_key.as_deref(), Some("once 0"));
+    assert_eq!(one.created_at, given.created_at);
+    let rest = work.failed_items(&[], first[2].seq, 3).await?;
+    let all: Vec<_> = first.iter().chain(&rest).map(|item| item.id).collect();
+    assert_eq!(
+        all,
+        ids.iter().map(|id| Some(id.id())).collect::<Vec<_>>(),
+        "in order, each once"
+    );
+    let named = work.failed_items(&[ids[3].id(), Uuid::new_v4()], i64::MIN, 10).await?;
+    assert_eq!(
+        named.iter().map(|item| item.id).collect::<Vec<_>>(),
+        [Some(ids[3].id())]
+    );
+    assert_eq!(work.discard_failed(&[ids[1].id()], 10, "ann").await?, 1);
+    assert_eq!(work.discard_failed(&[ids[1].id()], 10, "ann").await?, 0);
+    assert_eq!(work.discard_failed(&[], 2, "ann").await?, 2, "the oldest first");
+    let left = work.failed_items(&[], i64::MIN, 10).await?;
+    assert_eq!(
+        left.iter().map(|item| item.id).collect::<Vec<_>>(),
+        [Some(ids[3].id()), Some(ids[4].id())]
+    );
+    let counts = work.item_counts().await?;
+    assert_eq!((counts.failed, counts.pending), (2, 1), "others are not touched");
+    let audit = scene.subject.operate.audit(10).await?;
+    let noted: Vec<u64> = audit
+        .iter()
+        .rev()
+        .filter(|row| row.action == "discard_items")
+        .map(|row| row.affected)
+        .collect();
+    assert_eq!(noted, [1, 0, 2]);
     Ok(())
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{Claim, EmitTransaction, Item, ItemCounts, ItemState};
+use super::{Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored};
 use crate::{Error, ErrorKind, Result};
 
 /// What pull workers ask of a store. Items are written by an [`crate::Outbox`] that was
@@ -93,6 +93,20 @@ pub trait WorkStore: Send + Sync + 'static {
     /// # Errors
     /// What the database says.
     async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64>;
+
+    /// Up to `limit` failed items in the order of their emission, those whose number is above `after`, and of these ids
+    /// if there are any. As [`Stored`] they have the status dead, the detail `failed`, and no lane and no leg.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>>;
+
+    /// Deletes up to `limit` failed items for good, the oldest first, or of these ids if there are any, and in the audit
+    /// under `who`. Returns how many.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64>;
 }
 
 /// The error of a worker that acts on an item which it does not hold (any more).

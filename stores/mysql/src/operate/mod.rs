@@ -73,7 +73,8 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
 }
 
 /// Whatever is in the row is shown: an operator has to see what cannot be read.
-fn stored(row: &Row) -> Result<Stored> {
+/// A row of `list.sql`, `find.sql` or `list_failed.sql`, whose columns are the same.
+pub(crate) fn stored(row: &Row) -> Result<Stored> {
     let what = "a message could not be shown";
     let status = match text(what, row, 0)?.as_str() {
         "pending" => Status::Pending,

@@ -230,3 +230,76 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     let mut relay = Relay::new(roles.store(&url)).await;
     assert_eq!(topics(&relay.next().await), ["a"]);
 }
+
+#[tokio::test]
+async fn a_worker_works_on_items_and_can_do_nothing_else() {
+    use sendoff::store::WorkStore;
+
+    const LEASE: std::time::Duration = std::time::Duration::from_secs(60);
+    let roles = Roles::new().await;
+    let emitter = roles.store(&roles.login("emitter").await);
+    let mut tx = emitter.begin_items().await.unwrap();
+    tx.emit(&[message("a"), message("b"), message("c"), message("d"), message("e")])
+        .await
+        .unwrap();
+    tx.commit().await.unwrap();
+
+    let url = roles.login("worker").await;
+    let worker = roles.store(&url);
+    worker.check_schema().await.unwrap();
+    let items = worker.claim_batch("w", 5, LEASE).await.unwrap();
+    let claims: Vec<_> = items.iter().map(|item| item.claim).collect();
+    assert_eq!(claims.len(), 5);
+    assert_eq!(worker.extend("w", &claims, LEASE).await.unwrap(), []);
+    assert_eq!(worker.mark_success("w", &claims[..1]).await.unwrap(), []);
+    worker.mark_retry("w", claims[1], LEASE, "no").await.unwrap();
+    worker.mark_failed("w", claims[2], "no").await.unwrap();
+    worker.mark_failed("w", claims[3], "no").await.unwrap();
+    assert_eq!(WorkStore::release(&worker, "w", &claims[4..]).await.unwrap(), []);
+    worker.reap(LEASE).await.unwrap();
+    assert_eq!(worker.item_counts().await.unwrap().failed, 2);
+    let keeping = PostgresConfig::new(&url)
+        .names(roles.names.clone())
+        .retention(Some(LEASE));
+    let keeping = PostgresStore::new(keeping).unwrap();
+    let kept = keeping.claim_batch("w", 1, LEASE).await.unwrap();
+    assert_eq!(keeping.mark_success("w", &[kept[0].claim]).await.unwrap(), []);
+
+    let client = connect_to(&url).await;
+    for table in TABLES {
+        let table = roles.names.render(table);
+        let may_look = table.ends_with("setting") || table.ends_with("migration");
+        if !may_look {
+            is_denied(&client, &format!("SELECT * FROM {table}")).await;
+        }
+        if !table.ends_with("_all") {
+            is_denied(&client, &format!("DELETE FROM {table}")).await;
+        }
+    }
+    for sql in [
+        "INSERT INTO outbox_item (topic, payload) VALUES ('x', '')",
+        "INSERT INTO outbox_audit (who, action) VALUES ('x', 'y')",
+        "UPDATE outbox_setting SET value = '0'",
+        "TRUNCATE outbox_item",
+        "SELECT outbox_emit_item('x', '')",
+    ] {
+        is_denied(&client, &roles.names.render(sql)).await;
+    }
+
+    let operator = roles.store(&roles.login("operator").await);
+    let failed = operator.failed_items(&[], i64::MIN, 10).await.unwrap();
+    assert_eq!(failed.len(), 2);
+    let one = [failed[0].id.unwrap()];
+    assert_eq!(operator.retry_failed(&one, 10, "alice").await.unwrap(), 1);
+    assert_eq!(operator.discard_failed(&[], 10, "alice").await.unwrap(), 1);
+    operator.reap(LEASE).await.unwrap();
+    let viewer = roles.store(&roles.login("viewer").await);
+    assert_eq!(viewer.item_counts().await.unwrap().failed, 0);
+    for denied in [
+        viewer.discard_failed(&[], 10, "eve").await,
+        viewer.retry_failed(&[], 10, "eve").await,
+        viewer.reap(LEASE).await,
+    ] {
+        assert_eq!(denied.unwrap_err().kind(), ErrorKind::Denied);
+    }
+}

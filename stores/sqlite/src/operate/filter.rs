@@ -44,7 +44,7 @@ pub(super) fn as_asked(filter: &Filter) -> String {
 
 /// The usual ways to write these ids, as a JSON array: programs in other languages do not all write them as Rust does,
 /// and an index finds only what is written the same.
-pub(super) fn spellings(ids: &[Uuid]) -> String {
+pub(crate) fn spellings(ids: &[Uuid]) -> String {
     let all = ids.iter().flat_map(|id| {
         let (hyphenated, simple) = (id.hyphenated().to_string(), id.simple().to_string());
         [hyphenated.to_uppercase(), simple.to_uppercase(), hyphenated, simple]

@@ -16,6 +16,8 @@ use sendoff::store::{
 use sendoff::{Result, Uuid};
 
 pub(crate) use self::audit::write_audit;
+pub(crate) use self::filter::spellings;
+pub(crate) use self::stored::stored;
 use crate::SqliteStore;
 
 #[async_trait]

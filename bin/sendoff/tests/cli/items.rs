@@ -1,0 +1,157 @@
+//! `items`, and what `stats` and `reap` say about items, on every database.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use sendoff::emit::Names;
+use sendoff::store::{Item, WorkStore};
+use sendoff::{Message, Uuid};
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+use serde_json::{Value, json};
+
+use crate::on_every_database;
+use crate::sandbox::{Place, Sandbox, block_on, wait_until};
+
+on_every_database! {
+    failed_items_are_listed_shown_retried_and_discarded
+    items_are_counted_and_reaped
+}
+
+const LEASE: Duration = Duration::from_secs(600);
+
+fn work(place: &Place) -> Arc<dyn WorkStore> {
+    let names = |schema: &str| Names::new(Some(schema), Names::PREFIX).unwrap();
+    match place {
+        Place::Sqlite(path) => Arc::new(SqliteStore::open(SqliteConfig::new(path)).unwrap()),
+        Place::Postgres { url, schema } => {
+            Arc::new(PostgresStore::new(PostgresConfig::new(url).names(names(schema))).unwrap())
+        }
+        Place::Mysql { url, schema } => Arc::new(MysqlStore::new(MysqlConfig::new(url).names(names(schema))).unwrap()),
+    }
+}
+
+/// Emits items of these topics, and has a worker claim them all.
+fn claimed(sandbox: &Sandbox, topics: &[&str]) -> Vec<Item> {
+    let work = work(&sandbox.place);
+    let message = |topic: &&str| Message::json(*topic, &json!({"for": topic})).unwrap().key("k");
+    let items: Vec<Message> = topics.iter().map(message).collect();
+    block_on(async {
+        let mut tx = work.begin_items().await.unwrap();
+        tx.emit(&items).await.unwrap();
+        tx.commit().await.unwrap();
+        work.claim_batch("w", items.len(), LEASE).await.unwrap()
+    })
+}
+
+fn fail(sandbox: &Sandbox, items: &[Item]) {
+    let work = work(&sandbox.place);
+    block_on(async {
+        for item in items {
+            let error = format!("no paper for {}", item.topic);
+            work.mark_failed("w", item.claim, &error).await.unwrap();
+        }
+    });
+}
+
+fn ids(list: &Value) -> Vec<Uuid> {
+    let items = list["items"].as_array().unwrap().iter();
+    items
+        .map(|item| item["id"].as_str().unwrap().parse().unwrap())
+        .collect()
+}
+
+fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let items = claimed(&sandbox, &["invoice.print", "invoice.send", "mail.send", "mail.forget"]);
+    fail(&sandbox, &items);
+    let expected: Vec<Uuid> = items.iter().map(|item| item.id).collect();
+    let all = sandbox.json(&["items", "ls"]);
+    assert_eq!((ids(&all), &all["more"]), (expected.clone(), &json!(false)));
+    let page = sandbox.json(&["items", "ls", "--limit", "1", "--offset", "1"]);
+    assert_eq!((ids(&page), &page["more"]), (vec![expected[1]], &json!(true)));
+    assert_eq!(
+        ids(&sandbox.json(&["items", "ls", "--topic", "invoice.*"])),
+        expected[..2]
+    );
+    let by_error = sandbox.json(&["items", "ls", "--filter", "error=for mail"]);
+    assert_eq!(ids(&by_error), expected[2..]);
+    assert!(ids(&sandbox.json(&["items", "ls", "--older-than", "1h"])).is_empty());
+    sandbox.run(["items", "ls", "--filter", "leg=out"]).fails(2, &["sink"]);
+    let table = sandbox.ok(["items", "ls"]).out;
+    assert!(table.contains("no paper for mail.send"), "{table}");
+
+    let id = expected[0].to_string();
+    let shown = sandbox.json(&["items", "show", &id]);
+    assert_eq!(
+        (
+            &shown["state"],
+            &shown["topic"],
+            &shown["attempts"],
+            &shown["last_error"]
+        ),
+        (
+            &json!("failed"),
+            &json!("invoice.print"),
+            &json!(1),
+            &json!("no paper for invoice.print")
+        )
+    );
+    assert_eq!(shown["payload"], "{\"for\":\"invoice.print\"}");
+    assert!(sandbox.ok(["items", "show", &id]).out.contains("invoice.print"));
+    sandbox
+        .run(["items", "show", &Uuid::new_v4().to_string()])
+        .fails(5, &["no failed item"]);
+
+    sandbox.run(["items", "retry", "--yes"]).fails(2, &["--all"]);
+    assert_eq!(
+        sandbox.json(&["items", "retry", "--all", "--dry-run"])["would_retry"],
+        4
+    );
+    assert_eq!(sandbox.json(&["items", "retry", &id, "--yes"])["retried"], 1);
+    sandbox.run(["items", "retry", &id, "--yes"]).fails(5, &["failed item"]);
+    assert_eq!(
+        sandbox.json(&["items", "discard", "--topic", "mail.*", "--yes"])["discarded"],
+        2
+    );
+    assert_eq!(ids(&sandbox.json(&["items", "ls"])), [expected[1]]);
+    assert_eq!(
+        sandbox.json(&["stats"])["items"],
+        json!({"pending": 1, "running": 0, "retry": 0, "completed": 0, "failed": 1})
+    );
+    let audit = sandbox.json(&["audit"]);
+    let noted: Vec<(&str, u64)> = audit["audit"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["action"].as_str().unwrap(), row["affected"].as_u64().unwrap()))
+        .collect();
+    assert!(
+        noted.contains(&("retry_items", 1)) && noted.contains(&("discard_items", 2)),
+        "{noted:?}"
+    );
+}
+
+fn items_are_counted_and_reaped(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    assert_eq!(sandbox.json(&["stats"]).get("items"), None, "there are none");
+    let items = claimed(&sandbox, &["invoice.print", "mail.send"]);
+    assert_eq!(sandbox.json(&["stats"])["items"]["running"], 2);
+    let fresh = sandbox.json(&["reap", "--stale-after", "1h"]);
+    assert_eq!(fresh["items_reaped"], 0, "their worker renewed them a moment ago");
+    let mut reaped = 0;
+    wait_until("they are older than a millisecond", Duration::from_secs(30), || {
+        reaped += sandbox.json(&["reap", "--stale-after", "1ms"])["items_reaped"]
+            .as_u64()
+            .unwrap();
+        reaped > 0
+    });
+    assert_eq!(reaped, 2);
+    let counts = sandbox.json(&["stats"])["items"].clone();
+    assert_eq!((&counts["running"], &counts["retry"]), (&json!(0), &json!(2)));
+    // Whoever had them finds them gone.
+    let work = work(&sandbox.place);
+    let lost = block_on(async { work.mark_success("w", &[items[0].claim]).await.unwrap() });
+    assert_eq!(lost, [items[0].claim]);
+}
