@@ -258,6 +258,25 @@ mod tests {
     }
 
     #[test]
+    fn counters_are_sent_once_and_then_only_what_is_new() {
+        let config = StatsdConfig {
+            target: StatsdTarget::Unix("/nowhere".into()),
+            prefix: "sendoff".to_owned(),
+            topic_tag: "topic".to_owned(),
+            tags: Vec::new(),
+        };
+        let (mut figures, health, mut sent) = (Figures::new(10, true), Health::default(), Sent::default());
+        let mut lines = |figures: &mut Figures| config.lines(figures, &health, &mut sent);
+        for _ in 0..3 {
+            figures.dead("a", "out", sendoff::store::DeadReason::Expired);
+        }
+        assert_eq!(lines(&mut figures), ["sendoff.messages.exceeded:3|c|#topic:a"]);
+        assert!(lines(&mut figures).is_empty());
+        figures.dead("a", "other", sendoff::store::DeadReason::Expired);
+        assert_eq!(lines(&mut figures), ["sendoff.messages.exceeded:1|c|#topic:a"]);
+    }
+
+    #[test]
     fn topics_become_tags_that_cannot_break_a_line() {
         assert_eq!(cleaned("a.b:c,d|e#f\ng"), "a.b:c_d_e_f_g");
     }
