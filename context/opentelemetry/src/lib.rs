@@ -25,3 +25,8 @@ mod sampler;
 pub use capture::TraceContext;
 pub use publish::PublishSpans;
 pub use sampler::SampleLinked;
+
+/// The examples of docs/tracing.md.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/tracing.md")]
+struct Documentation;

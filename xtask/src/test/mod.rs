@@ -9,6 +9,7 @@ use crate::servers::{Servers, Tuning};
 use crate::{child, nested, tidy};
 use report::{Outcome, Report};
 
+mod canary;
 mod counts;
 mod examples;
 mod nextest;
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         })?;
     }
     report.step("tests", || nextest::run(args.filter.as_deref(), &args.extra, &servers))?;
+    report.step("canaries", || canary::check(&nested::root()?))?;
     if args.filter.is_none() {
         report.step("doc tests", || doc_tests(&servers))?;
         report.step("examples", || examples::run(&servers))?;
