@@ -122,7 +122,7 @@ fn e2e_a_relay_serves_metrics_and_probes_and_touches_its_file() {
         }
         // By the database's clock, whatever this machine's says: a message that was just emitted is seconds old.
         let sum = watched.metric("sendoff_commit_to_publish_seconds_sum{topic=\"order.placed\",sink=\"out\"}");
-        assert!(sum.unwrap() > 0.0 && sum.unwrap() < 60.0, "{sum:?}");
+        assert!((0.0..600.0).contains(&sum.unwrap()), "{sum:?}");
         wait_until("it is empty", LIMIT, || {
             watched.metric("sendoff_messages{state=\"ready\"}") == Some(0.0)
         });
