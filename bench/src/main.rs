@@ -3,6 +3,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod backlog;
+mod celery;
 mod core;
 mod cpu;
 mod figure;
@@ -40,6 +41,10 @@ enum Group {
     Sinks,
     /// Row leases: the strategy that PostgreSQL, MySQL and SQLite share
     Mysql,
+    /// The tables of django-celery-outbox, against its own relay
+    Celery,
+    /// Internal: relays those tables as a process of its own
+    CeleryRelay,
     /// Internal: drains as a process of its own, so that its memory can be read
     Drain,
 }
@@ -53,6 +58,8 @@ async fn main() -> anyhow::Result<()> {
         Group::Backlog => backlog::measure(&mut figures).await?,
         Group::Sinks => sinks::measure(&mut figures).await?,
         Group::Mysql => work::measure(&mut figures).await?,
+        Group::Celery => celery::measure(&mut figures).await?,
+        Group::CeleryRelay => return celery::relay().await,
         Group::Drain => return backlog::drain().await,
     }
     figures.finish();

@@ -1,0 +1,79 @@
+//! A relay as a process of its own: how fast it drains, and what that costs.
+
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, ensure};
+
+use super::table::{BACKLOG, Table};
+
+/// What a drain came to.
+pub(super) struct Drain {
+    /// Tasks a second.
+    pub(super) rate: f64,
+    /// Processor time of the relay a task.
+    pub(super) cpu_us: f64,
+    /// The most memory that it had.
+    pub(super) rss_mib: f64,
+}
+
+/// Ends with its owner.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Fills the table and has the relay empty it. Counted from the first tasks that are gone: how long a program takes to start
+/// is not the question.
+pub(super) async fn drain(table: &Table, mut command: Command) -> Result<Drain> {
+    table.fill().await?;
+    let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut relay = Running(quiet.spawn()?);
+    let begun = Instant::now();
+    let mut first: Option<(Instant, i64, f64)> = None;
+    loop {
+        let left = table.left().await?;
+        let pid = relay.0.id();
+        match first {
+            None if left < BACKLOG => first = Some((Instant::now(), left, cpu_us(pid)?)),
+            Some((since, before, cpu_before)) if left == 0 => {
+                let tasks = before as f64;
+                return Ok(Drain {
+                    rate: tasks / since.elapsed().as_secs_f64(),
+                    cpu_us: (cpu_us(pid)? - cpu_before) / tasks,
+                    rss_mib: peak_mib(pid)?,
+                });
+            }
+            None | Some(_) => {}
+        }
+        ensure!(relay.0.try_wait()?.is_none(), "the relay ended by itself");
+        ensure!(
+            begun.elapsed() < Duration::from_secs(300),
+            "{left} tasks are left after five minutes"
+        );
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+}
+
+/// User and system time so far, of all threads. The kernel counts in hundredths of a second.
+fn cpu_us(pid: u32) -> Result<f64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(") ").context("an odd stat")?;
+    let mut fields = fields.split(' ').skip(11);
+    let mut ticks = || anyhow::Ok(fields.next().context("an odd stat")?.parse::<f64>()?);
+    Ok((ticks()? + ticks()?) * 10_000.0)
+}
+
+fn peak_mib(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
+    let line = status
+        .lines()
+        .find(|line| line.starts_with("VmHWM:"))
+        .context("no VmHWM")?;
+    let kib: f64 = line.split_whitespace().nth(1).context("an odd VmHWM")?.parse()?;
+    Ok(kib / 1024.0)
+}
