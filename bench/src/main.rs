@@ -9,6 +9,7 @@ mod cpu;
 mod figure;
 mod sinks;
 mod subject;
+mod watch;
 mod work;
 
 use clap::{Parser, ValueEnum};
@@ -45,6 +46,12 @@ enum Group {
     Celery,
     /// Internal: relays those tables as a process of its own
     CeleryRelay,
+    /// What it costs to be watched
+    Watch,
+    /// Internal: drains unwatched, as a process of its own
+    BareDrain,
+    /// Internal: drains watched, as a process of its own
+    WatchedDrain,
     /// Internal: drains as a process of its own, so that its memory can be read
     Drain,
 }
@@ -60,6 +67,9 @@ async fn main() -> anyhow::Result<()> {
         Group::Mysql => work::measure(&mut figures).await?,
         Group::Celery => celery::measure(&mut figures).await?,
         Group::CeleryRelay => return celery::relay().await,
+        Group::Watch => watch::measure(&mut figures).await?,
+        Group::BareDrain => return watch::drain(false).await,
+        Group::WatchedDrain => return watch::drain(true).await,
         Group::Drain => return backlog::drain().await,
     }
     figures.finish();
