@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 use crate::base;
 use crate::journal::{Event, Journal};
 
-pub(crate) const LEASE: Duration = Duration::from_secs(1);
+const LEASE: Duration = Duration::from_secs(1);
+/// How long a worker is away that loses its lease: long enough for another to have what it held.
+pub(crate) const AWAY: Duration = Duration::from_secs(3);
 const BATCH: usize = 25;
 
 /// What a process is told, by variables.
@@ -99,8 +101,12 @@ async fn by_loop(store: Arc<dyn WorkStore>, name: &str, journal: Journal) {
     worker.run(handler, CancellationToken::new()).await.unwrap();
 }
 
-/// Claims and marks without renewing anything, and now and then slower than the lease.
+/// What the names of workers start with that are now and then slower than their lease.
+pub(crate) const SLOW: &str = "slow";
+
+/// Claims and marks without renewing anything.
 async fn by_hand(store: Arc<dyn WorkStore>, name: &str, journal: &Journal) {
+    let (is_slow, mut batches) = (name.starts_with(SLOW), 0);
     loop {
         // An error leaves it unknown what was done: the lease settles it.
         let Ok(items) = store.claim_batch(name, BATCH, LEASE).await else {
@@ -113,9 +119,9 @@ async fn by_hand(store: Arc<dyn WorkStore>, name: &str, journal: &Journal) {
         }
         let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
         journal.note(Event::Handed, claims.iter().copied());
-        let oversleeps = fastrand::u8(..20) == 0;
-        sleep(if oversleeps {
-            LEASE + LEASE / 4
+        batches += 1;
+        sleep(if is_slow && batches % 5 == 2 {
+            AWAY
         } else {
             Duration::from_millis(fastrand::u64(50..120))
         })
