@@ -19,7 +19,7 @@ use self::process::{Drain, drain};
 use self::table::Table;
 use crate::figure::{Figures, Goal};
 
-/// What each relay is given, after trying smaller and larger ones.
+/// Large batches for both, and one with the broker at a time: so the order of the table is kept.
 const PYTHON_FLAGS: [&str; 4] = ["--batch-size", "1000", "--publish-concurrency", "1"];
 const BATCH: u32 = 500;
 const QUEUE: &str = "bench";
