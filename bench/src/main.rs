@@ -7,6 +7,7 @@ mod celery;
 mod core;
 mod cpu;
 mod figure;
+mod mariadb;
 mod sinks;
 mod subject;
 mod watch;

@@ -11,6 +11,7 @@ use crate::figure::{Figures, Goal};
 use crate::subject::Schema;
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
+    crate::mariadb::measure(figures).await?;
     let name = "postgres_row_lease_vs_hand_written";
     if !figures.wants(&[name]) {
         return Ok(());

@@ -1,0 +1,116 @@
+//! Group `mysql`, on MariaDB or MySQL: lanes against row leases, in the same database.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use mysql_async::prelude::Queryable;
+use mysql_async::{Conn, Opts, OptsBuilder};
+use sendoff::emit::Names;
+use sendoff::store::{Claim, MigrateStore, RelayStore, WorkStore};
+use sendoff_relay::Settings;
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+
+use crate::figure::{Figures, Goal};
+use crate::subject::Relays;
+
+const BACKLOG: u64 = 50_000;
+
+pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
+    let name = "mariadb_lanes_vs_row_lease";
+    if !figures.wants(&[name]) {
+        return Ok(());
+    }
+    let mut ratios = Vec::new();
+    for round in 1..=figures.rounds {
+        let (lanes, lease) = (lanes().await?, row_lease().await?);
+        figures.progress(&format!(
+            "MariaDB, round {round}: lanes {lanes:.0}/s, row leases {lease:.0}/s"
+        ));
+        ratios.push(lanes / lease);
+    }
+    figures.report(name, "ratio", Goal::AtLeast(1.3), &ratios);
+    Ok(())
+}
+
+/// Messages a second with two relays and a sink that does nothing.
+async fn lanes() -> Result<f64> {
+    let base = Base::fresh("bench_lanes").await?;
+    let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(base.store()?), Arc::new(base.store()?)];
+    let relays = Relays::start(stores, Settings::default()).await?;
+    base.fill("outbox_message").await?;
+    let begun = Instant::now();
+    relays.wake();
+    relays.wait_until_settled(BACKLOG).await?;
+    let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
+    relays.stop().await?;
+    Ok(rate)
+}
+
+/// Items a second with two workers that claim 500 at once, and do nothing but mark them. An error of either, a deadlock
+/// for one, ends the measurement.
+async fn row_lease() -> Result<f64> {
+    let base = Base::fresh("bench_leases").await?;
+    base.fill("outbox_item").await?;
+    let begun = Instant::now();
+    let worker = async |name: &'static str| {
+        let store: Arc<dyn WorkStore> = Arc::new(base.store()?);
+        let mut taken = 0;
+        loop {
+            let items = store.claim_batch(name, 500, Duration::from_secs(30)).await?;
+            if items.is_empty() {
+                return anyhow::Ok(taken);
+            }
+            taken += items.iter().filter(|item| !item.payload.is_empty()).count() as u64;
+            let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
+            let lost = store.mark_success(name, &claims).await?;
+            anyhow::ensure!(lost.is_empty(), "{} leases were lost", lost.len());
+        }
+    };
+    let (one, two) = tokio::try_join!(worker("one"), worker("two"))?;
+    anyhow::ensure!(one + two == BACKLOG, "the workers drained {one} + {two}");
+    Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())
+}
+
+/// A database of its own with the outbox in it.
+struct Base {
+    url: String,
+    names: Names,
+}
+
+impl Base {
+    async fn fresh(name: &str) -> Result<Self> {
+        let url = std::env::var("SENDOFF_TEST_MYSQL_URL").context("no server: run it as `cargo xtask bench GROUP`")?;
+        let base = Self {
+            url,
+            names: Names::new(Some(name), Names::PREFIX)?,
+        };
+        let mut conn = base.connect().await?;
+        conn.query_drop(format!("DROP DATABASE IF EXISTS {name}")).await?;
+        conn.query_drop(format!("CREATE DATABASE {name}")).await?;
+        conn.disconnect().await?;
+        base.store()?.migrate().await?;
+        Ok(base)
+    }
+
+    fn store(&self) -> Result<MysqlStore> {
+        Ok(MysqlStore::new(MysqlConfig::new(&self.url).names(self.names.clone()))?)
+    }
+
+    async fn connect(&self) -> Result<Conn> {
+        let opts = OptsBuilder::from_opts(Opts::from_url(&self.url)?).prefer_socket(false);
+        Ok(Conn::new(opts).await?)
+    }
+
+    /// Puts the backlog, payloads of 256 bytes, into this table in one transaction.
+    async fn fill(&self, table: &str) -> Result<()> {
+        let sql = self.names.render(&format!(
+            "INSERT INTO {table} (id, topic, payload)
+             SELECT uuid(), 'bench.topic', UNHEX(REPEAT(MD5(seq), 16)) FROM seq_1_to_{BACKLOG}"
+        ));
+        let mut conn = self.connect().await?;
+        conn.query_drop(sql).await?;
+        conn.disconnect().await?;
+        Ok(())
+    }
+}
