@@ -9,11 +9,13 @@ use anyhow::{Context, Result};
 use sendoff_relay::Settings;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
-use crate::figure::{Figures, Goal};
+use crate::figure::{Figures, Goal, median};
+use crate::plot;
 use crate::subject::{Relays, Schema};
 
 const PENDING: u64 = 10_000_000;
 const FRESH: u64 = 100_000;
+const MILLION: u64 = 1_000_000;
 /// How many of the ten million are drained: the rate is that with ten million pending, not with the last of them.
 const DRAINED: u64 = 1_000_000;
 
@@ -24,9 +26,12 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
         figures.progress(&format!("fresh, round {round}: {rate:.0}/s, peak {rss:.0} MiB"));
         fresh.push(rate);
     }
-    figures.progress("filling ten million");
+    let (million, _) = drain_filled(MILLION, MILLION / 2).await?;
+    figures.progress(&format!("a million pending: {million:.0}/s; filling ten million"));
     let (rate, rss) = drain_filled(PENDING, DRAINED).await?;
     figures.progress(&format!("ten million pending: {rate:.0}/s, peak {rss:.0} MiB"));
+    let rates = [(FRESH, median(&fresh)), (MILLION, million), (PENDING, rate)];
+    figures.draw(|folder| plot::drain_rate(folder, &rates))?;
     let ratios: Vec<f64> = fresh.iter().map(|fresh| rate / fresh).collect();
     figures.report("backlog_10m_vs_fresh", "ratio", Goal::AtLeast(0.8), &ratios);
     figures.report("relay_rss_mib", "MiB", Goal::AtMost(100.0), &[rss]);

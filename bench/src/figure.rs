@@ -1,10 +1,15 @@
 //! Figures: the median over interleaved rounds, with its goal.
 
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+
 /// Collects and prints figures.
 pub(crate) struct Figures {
     json: bool,
     only: Option<String>,
     pub(crate) rounds: usize,
+    plots: Option<PathBuf>,
     rows: Vec<String>,
 }
 
@@ -36,11 +41,12 @@ impl Goal {
 }
 
 impl Figures {
-    pub(crate) fn new(json: bool, only: Option<String>, rounds: usize) -> Self {
+    pub(crate) fn new(json: bool, only: Option<String>, rounds: usize, plots: Option<PathBuf>) -> Self {
         Self {
             json,
             only,
             rounds,
+            plots,
             rows: Vec::new(),
         }
     }
@@ -50,6 +56,11 @@ impl Figures {
         self.only
             .as_ref()
             .is_none_or(|only| names.iter().any(|name| name.contains(only.as_str())))
+    }
+
+    /// Draws a picture, if somebody wants to see one.
+    pub(crate) fn draw(&self, picture: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
+        self.plots.as_deref().map_or(Ok(()), picture)
     }
 
     /// Says what is being measured.

@@ -8,6 +8,7 @@ mod core;
 mod cpu;
 mod figure;
 mod mariadb;
+mod plot;
 mod sinks;
 mod subject;
 mod watch;
@@ -34,6 +35,9 @@ struct Args {
     /// Rounds a figure
     #[arg(long, default_value_t = 5)]
     rounds: usize,
+    /// Write pictures of it into this folder, as SVG
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<std::path::PathBuf>,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -60,7 +64,7 @@ enum Group {
 #[tokio::main]
 async fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let mut figures = Figures::new(args.json, args.only, args.rounds.max(1));
+    let mut figures = Figures::new(args.json, args.only, args.rounds.max(1), args.plots);
     match args.group {
         Group::Core => core::measure(&mut figures).await?,
         Group::Backlog => backlog::measure(&mut figures).await?,

@@ -21,6 +21,9 @@ pub(crate) struct Args {
     /// Rounds a figure
     #[arg(long)]
     rounds: Option<u32>,
+    /// Write pictures of what was measured into this folder, as SVG
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<std::path::PathBuf>,
     /// Keep the scratch folder, with the servers' logs, when the run fails
     #[arg(long)]
     keep: bool,
@@ -48,6 +51,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     bench.args(args.only.iter().flat_map(|only| ["--only", only]));
     if let Some(rounds) = args.rounds {
         bench.args(["--rounds", &rounds.to_string()]);
+    }
+    if let Some(folder) = &args.plots {
+        bench.arg("--plots").arg(std::path::absolute(folder)?);
     }
     if !child::run(bench.envs(servers.variables()))?.success() {
         return Ok(ExitCode::FAILURE);

@@ -10,6 +10,7 @@ use sendoff::{Delivery, Message, Outbox, Outcome, Sink, Uuid};
 use sendoff_relay::Settings;
 
 use crate::figure::{Figures, Goal, median, quantile};
+use crate::plot;
 use crate::subject::{Relays, Schema, connect};
 
 const RATE: u64 = 300;
@@ -49,6 +50,9 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
             median(&polled.to_sink),
             quantile(&polled.to_sink, 0.99)
         ));
+        if round == 1 {
+            figures.draw(|folder| plot::latencies(folder, &poked.to_sink, &polled.to_sink))?;
+        }
         ratios.push(to_sink / commit);
         p99s.push(quantile(&polled.to_sink, 0.99));
     }

@@ -1,5 +1,6 @@
 //! Group `core`.
 
+mod clean;
 pub(crate) mod drain;
 mod emit;
 mod held;
@@ -18,6 +19,7 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
     sqlite::measure(figures).await?;
     wal::measure(figures).await?;
     emit::measure(figures).await?;
+    clean::measure(figures).await?;
     latency::measure(figures).await?;
     held::measure(figures).await
 }
