@@ -119,10 +119,16 @@ mod tests {
         latencies(folder.path(), &[0.1, 0.3, 99.0], &[5.0]).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let rates = read("drain_rate.svg");
-        assert!(rates.contains("messages pending") && rates.contains("10 million"), "{rates}");
+        assert!(
+            rates.contains("messages pending") && rates.contains("10 million"),
+            "{rates}"
+        );
         assert!(rates.matches("<circle").count() == 2, "{rates}");
         let latency = read("latency.svg");
-        assert!(latency.contains("by polling alone") && latency.contains("% of the messages"), "{latency}");
+        assert!(
+            latency.contains("by polling alone") && latency.contains("% of the messages"),
+            "{latency}"
+        );
         assert_eq!(shares(&[0.1, 0.3, 99.0, 99.0])[(LONGEST / COLUMN) as usize - 1], 50.0);
     }
 }

@@ -100,7 +100,11 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
         wakers.push(waker);
         running.push(tokio::spawn(relay.run(stop.clone())));
     }
-    let _watching = if watched { Some(watch.start(watching).await?) } else { None };
+    let _watching = if watched {
+        Some(watch.start(watching).await?)
+    } else {
+        None
+    };
     if watched {
         // Far more often than anybody scrapes.
         tokio::spawn(async move {

@@ -60,7 +60,10 @@ async fn emit(old: i64) -> Result<f64> {
     }
     let left = "SELECT count(*) FROM outbox_dedup";
     let left: i64 = schema.client.query_one(&schema.names.render(left), &[]).await?.get(0);
-    anyhow::ensure!(old == 0 || (left > 0 && left < old), "{left} of {old} were left to clean up");
+    anyhow::ensure!(
+        old == 0 || (left > 0 && left < old),
+        "{left} of {old} were left to clean up"
+    );
     relays.stop().await?;
     // The first second warms caches and connections up.
     Ok(quantile(&times[RATE as usize..], 0.99))
