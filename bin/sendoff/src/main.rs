@@ -22,6 +22,7 @@ mod log;
 mod output;
 mod payload;
 mod progress;
+mod reaper;
 mod session;
 mod signals;
 mod source;

@@ -12,6 +12,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, SinkKind};
 use crate::exit::{Done, Exit};
+use crate::reaper;
 use crate::session::{Session, host};
 use crate::signals;
 use crate::source::{self, Source};
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         if !ready(&store, &stop).await? {
             return Ok(Exit::Ok);
         }
-        let report = relay.run(stop).await?;
+        let report = reaper::beside(&store.work, config.relay.reap_after, Box::pin(relay.run(stop))).await?;
         if let Some(watching) = watching {
             watching.end().await;
         }

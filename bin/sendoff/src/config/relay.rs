@@ -27,6 +27,9 @@ pub(crate) struct RelayConfig {
     sweep: Duration,
     #[serde(with = "duration")]
     clean: Duration,
+    /// Items whose worker has not renewed them for so long are taken from it; `None`: only by hand.
+    #[serde(with = "duration::or_off")]
+    pub(crate) reap_after: Option<Duration>,
     #[serde(with = "duration")]
     drain_timeout: Duration,
     crash_limit: u32,
@@ -58,6 +61,7 @@ impl Default for RelayConfig {
             due_interval,
             sweep,
             clean,
+            reap_after: None,
             drain_timeout,
             crash_limit,
         }
@@ -96,6 +100,7 @@ impl RelayConfig {
             ("due_interval", self.due_interval.is_zero()),
             ("sweep", self.sweep.is_zero()),
             ("clean", self.clean.is_zero()),
+            ("reap_after", self.reap_after.is_some_and(|after| after.is_zero())),
             ("crash_limit", self.crash_limit == 0),
         ];
         match is_zero.into_iter().find(|(_, is_zero)| *is_zero) {

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
 use super::{Health, Source, State};
+use crate::reaper;
 
 /// The first and the longest pause before a source that is down is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -71,7 +72,8 @@ async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) ->
     let relay = source.relay()?;
     health.set(&source.name, State::Serving);
     tracing::info!(event = "source_up", source = source.name, "this source is served");
-    let running = relay.run(stop.clone()).in_current_span();
+    let (work, reap_after, stop) = (source.store.work.clone(), source.config.relay.reap_after, stop.clone());
+    let running = async move { reaper::beside(&work, reap_after, Box::pin(relay.run(stop))).await }.in_current_span();
     tokio::spawn(running).await.unwrap_or_else(|error| {
         Err(Error::new(ErrorKind::Backend, "the relay ended by itself")
             .because(error.to_string())

@@ -12,11 +12,12 @@ use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 use serde_json::{Value, json};
 
 use crate::on_every_database;
-use crate::sandbox::{Place, Sandbox, block_on, wait_until};
+use crate::sandbox::{Place, Running, Sandbox, block_on, wait_until};
 
 on_every_database! {
     failed_items_are_listed_shown_retried_and_discarded
     items_are_counted_and_reaped
+    a_relay_reaps_items_on_its_own
 }
 
 const LEASE: Duration = Duration::from_secs(600);
@@ -131,6 +132,16 @@ fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
         noted.contains(&("retry_items", 1)) && noted.contains(&("discard_items", 2)),
         "{noted:?}"
     );
+}
+
+fn a_relay_reaps_items_on_its_own(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure_file_sink("[relay]\nreap_after = \"1s\"\n");
+    claimed(&sandbox, &["invoice.print", "mail.send"]);
+    let _relay = Running::start(&mut sandbox.command(["relay"]));
+    wait_until("both items are due again", Duration::from_secs(30), || {
+        sandbox.json(&["stats"])["items"]["retry"] == 2
+    });
 }
 
 fn items_are_counted_and_reaped(sandbox: Sandbox) {

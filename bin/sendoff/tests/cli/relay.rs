@@ -16,9 +16,20 @@ on_every_database! {
     a_stop_waits_for_what_is_with_a_sink
     a_second_signal_ends_at_once
     a_sink_that_is_down_holds_messages_back_without_charging_them
+    once_ends_with_an_error_when_a_table_is_gone
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
+
+fn once_ends_with_an_error_when_a_table_is_gone(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure_file_sink("");
+    sandbox.emit(&["order.placed", "--payload", "{}"]);
+    sandbox.sql("ALTER TABLE outbox_waiting RENAME TO outbox_elsewhere");
+    let ran = sandbox.run(["relay", "--once"]);
+    assert!(ran.err.contains("outbox_waiting"), "{}", ran.err);
+    assert_ne!(ran.code, 0, "{}", ran.err);
+}
 
 fn once_delivers_what_is_due_and_reports(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();

@@ -72,7 +72,7 @@ impl Relay {
     /// Delivers what is due now in the lanes that are free, and stops.
     ///
     /// # Errors
-    /// As [`Relay::run`], and when the store cannot be reached.
+    /// As [`Relay::run`], when the store cannot be reached at the start, and when it refuses for good later.
     pub async fn run_once(self, stop: CancellationToken) -> Result<OnceReport> {
         self.start(stop, true).await
     }
@@ -97,6 +97,7 @@ impl Relay {
             sink.close().await;
         }
         beside.end().await;
+        let run = run?;
         let remaining = if once {
             store.backlog().await?
         } else {

@@ -73,6 +73,8 @@ pub(super) struct Running {
     pub(super) cleaning: bool,
 
     pub(super) once: bool,
+    /// What keeps a run that is to end by itself from doing its work.
+    pub(super) failure: Option<Error>,
     pub(super) stopping: Option<Instant>,
     pub(super) watched: Watched,
 }
@@ -144,6 +146,7 @@ impl Running {
             next_clean: now + relay.settings.clean,
             cleaning: false,
             once,
+            failure: None,
             stopping: None,
             watched,
             settings: relay.settings,
@@ -151,7 +154,10 @@ impl Running {
     }
 
     /// Works until it is told to stop, and stops cleanly.
-    pub(super) async fn work(mut self) -> RunReport {
+    ///
+    /// # Errors
+    /// Of a run that is to end by itself, and cannot do its work.
+    pub(super) async fn work(mut self) -> Result<RunReport> {
         self.listen();
         loop {
             let now = Instant::now();
@@ -179,7 +185,9 @@ impl Running {
                 () = sleep_until(wake_at) => {}
             }
         }
-        self.retire().await
+        let failure = self.failure.take();
+        let report = self.retire().await;
+        failure.map_or(Ok(report), Err)
     }
 
     /// The second rung of the ladder: signals from other processes, as far as the store has them.
@@ -215,7 +223,7 @@ impl Running {
         });
     }
 
-    fn begin_to_stop(&mut self) {
+    pub(super) fn begin_to_stop(&mut self) {
         tracing::info!(
             event = "relay_stopping",
             in_hand = self.desk.in_hand(),

@@ -32,7 +32,7 @@ impl Running {
                         tracing::warn!(event = "lease_lost", owner = %self.owner, "the lease ran out; starting anew");
                         self.start_anew();
                     }
-                    Err(error) => self.complain("heartbeat", &error),
+                    Err(error) => self.complain("heartbeat", error),
                 }
             }
             Event::Acquired(acquired) => {
@@ -42,7 +42,7 @@ impl Running {
                     Err(error) => {
                         // Lanes may be ours without our knowing of them: they would be nobody's.
                         self.unsure = true;
-                        self.complain("acquire", &error);
+                        self.complain("acquire", error);
                     }
                 }
             }
@@ -50,14 +50,14 @@ impl Running {
                 self.acquiring = false;
                 match disowned {
                     Ok(()) => self.unsure = false,
-                    Err(error) => self.complain("disown", &error),
+                    Err(error) => self.complain("disown", error),
                 }
             }
             Event::Released(lanes, released) => {
                 self.releasing = false;
                 match released {
                     Ok(()) => self.lose(&lanes),
-                    Err(error) => self.complain("release", &error),
+                    Err(error) => self.complain("release", error),
                 }
             }
             Event::Read { reader, page } => {
@@ -65,7 +65,7 @@ impl Running {
                 match page {
                     Ok(page) => self.take(page),
                     Err(error) => {
-                        self.complain("read", &error);
+                        self.complain("read", error);
                         self.read_pause = (self.read_pause * 2).clamp(self.settings.idle_time, LONGEST_PAUSE);
                         self.next_poll = Instant::now() + self.read_pause;
                     }
@@ -111,7 +111,7 @@ impl Running {
                 match noted {
                     Ok(()) => self.desk.admit_careful(Instant::now()),
                     Err(error) => {
-                        self.complain("suspect", &error);
+                        self.complain("suspect", error);
                         self.desk.careful_failed();
                     }
                 }
@@ -128,12 +128,12 @@ impl Running {
                         );
                         self.next_due = Instant::now();
                     }
-                    Err(error) => self.complain("sweep", &error),
+                    Err(error) => self.complain("sweep", error),
                 }
             }
             Event::Paused(paused) => match paused {
                 Ok(paused) => self.desk.pause(&paused),
-                Err(error) => self.complain("paused", &error),
+                Err(error) => self.complain("paused", error),
             },
             Event::Cleaned(cleaned) => {
                 self.cleaning = false;
@@ -141,18 +141,23 @@ impl Running {
                     // There is more: go on soon, in small steps that nobody else notices.
                     Ok(count) if count >= CLEAN_AT_ONCE as u64 => self.next_clean = Instant::now() + CLEAN_PAUSE,
                     Ok(_) => {}
-                    Err(error) => self.complain("clean", &error),
+                    Err(error) => self.complain("clean", error),
                 }
             }
             Event::Chore(done) => {
                 if let Err(error) = done {
-                    self.complain("chore", &error);
+                    self.complain("chore", error);
                 }
             }
         }
     }
 
-    fn complain(&self, step: &'static str, error: &Error) {
+    /// Trouble is tried again for as long as it takes; but somebody waits for a run that does what is due and ends.
+    fn complain(&mut self, step: &'static str, error: Error) {
         tracing::warn!(event = "step_failed", step, %error, "tried again later");
+        if self.once && !error.is_temporary() && self.stopping.is_none() {
+            self.failure = Some(error);
+            self.begin_to_stop();
+        }
     }
 }
