@@ -4,6 +4,7 @@ use sendoff::store::Filter;
 use sendoff::{Error, ErrorKind, Uuid};
 use serde_json::json;
 
+use crate::commands::bulk::BulkArgs;
 use crate::commands::confirm::confirmed;
 use crate::commands::ls::{self, Page};
 use crate::commands::show;
@@ -37,23 +38,6 @@ enum Command {
     Retry(BulkArgs),
     /// Delete dead letters for good; messages that they blocked go on
     Discard(BulkArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct BulkArgs {
-    /// Their ids
-    ids: Vec<Uuid>,
-    #[command(flatten)]
-    filter: FilterArgs,
-    /// All of them
-    #[arg(long, conflicts_with_all = ["ids", "topic", "key", "pairs"])]
-    all: bool,
-    /// Only count
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {

@@ -8,6 +8,7 @@ use sendoff::{Error, ErrorKind, Uuid};
 use sendoff_operate::{ItemAct, ItemListView, ItemView};
 use serde_json::json;
 
+use crate::commands::bulk::BulkArgs;
 use crate::commands::confirm::confirmed;
 use crate::commands::ls::Page;
 use crate::exit::{Done, Exit};
@@ -42,23 +43,6 @@ enum Command {
     Retry(BulkArgs),
     /// Delete failed items for good
     Discard(BulkArgs),
-}
-
-#[derive(Debug, clap::Args)]
-struct BulkArgs {
-    /// Their ids
-    ids: Vec<Uuid>,
-    #[command(flatten)]
-    filter: FilterArgs,
-    /// All of them
-    #[arg(long, conflicts_with_all = ["ids", "topic", "key", "pairs"])]
-    all: bool,
-    /// Only count
-    #[arg(long)]
-    dry_run: bool,
-    /// Do not ask
-    #[arg(long, short)]
-    yes: bool,
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {

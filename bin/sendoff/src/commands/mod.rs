@@ -1,6 +1,7 @@
 //! The subcommands, a file each.
 
 pub(crate) mod audit;
+pub(crate) mod bulk;
 pub(crate) mod celery_dead;
 pub(crate) mod celery_relay;
 mod celery_statsd;
