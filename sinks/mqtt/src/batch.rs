@@ -122,7 +122,7 @@ impl Pass<'_> {
             Incoming::PubRec(ack) => {
                 let waiting = self.waiting.get_mut(&ack.id).ok_or(End::Nonsense)?;
                 waiting.is_received = true;
-                packet::put_pubrel(ack.id, &mut self.used.stream.out);
+                packet::put_pubrel(self.config.version, ack.id, &mut self.used.stream.out);
                 Ok(())
             }
             Incoming::PingResp => Ok(()),

@@ -136,7 +136,8 @@ impl MqttConfig {
                 "use mqtts://",
             );
         }
-        if self.password.is_some() && self.user.is_none() && self.url.reveal().username().is_empty() {
+        let has_password = self.password.is_some() || self.url.reveal().password().is_some();
+        if has_password && self.user.is_none() && self.url.reveal().username().is_empty() {
             return invalid("the MQTT sink has a password but no user", "give both, or none");
         }
         let wants_headers = matches!(self.format(), Format::Raw | Format::CloudEventsBinary);

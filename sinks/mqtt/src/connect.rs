@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use bytes::{BufMut as _, BytesMut};
+use bytes::BytesMut;
+use mqtt_protocol_core::mqtt::packet::{Packet, v3_1_1, v5_0};
+use mqtt_protocol_core::mqtt::result_code::MqttError;
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use sendoff_wire::{Dial, Refusal};
 
 use crate::link::{Link, Terms};
-use crate::packet::Incoming;
-use crate::properties::{TooLong, put_bytes, put_text, put_varint};
+use crate::packet::{Incoming, put};
 use crate::stream::Stream;
 use crate::{MqttConfig, Version, error};
 
@@ -16,6 +17,7 @@ use crate::{MqttConfig, Version, error};
 /// keep twenty.
 const WINDOW_311: u16 = 20;
 const WINDOW_5: u16 = 1000;
+const LONGEST_TEXT: usize = 65_535;
 
 pub(crate) struct Dialer(pub(crate) Arc<MqttConfig>);
 
@@ -61,16 +63,9 @@ impl Dial for Dialer {
     }
 }
 
-/// A clean session: what was not confirmed is the relay's to send again, not the broker's to remember.
+/// A clean session: what was not confirmed is the relay's to send again, not the broker's to remember. No keep-alive:
+/// nothing runs while there is nothing to send.
 fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
-    let too_long = |TooLong(size): TooLong| {
-        Error::new(
-            ErrorKind::Invalid,
-            "the client_id, user or password of the MQTT sink is too long",
-        )
-        .because(format!("it has {size} bytes, and MQTT has room for 65535"))
-        .next_step("use a shorter one")
-    };
     let url = config.url.reveal();
     let user = match &config.user {
         Some(user) => Some(user.clone()),
@@ -81,30 +76,55 @@ fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
         Some(password) => Some(password.reveal()?),
         None => url.password().map(plain),
     };
-    let mut body = BytesMut::with_capacity(128);
-    put_text("MQTT", &mut body).map_err(too_long)?;
-    body.put_u8(match config.version {
-        Version::V5 => 5,
-        Version::V311 => 4,
-    });
-    body.put_u8(0x02 | u8::from(user.is_some()) << 7 | u8::from(password.is_some()) << 6);
-    // No keep-alive: nothing runs while there is nothing to send.
-    body.put_u16(0);
-    if config.version == Version::V5 {
-        put_varint(0, &mut body);
+    let client_id = match &config.client_id {
+        Some(id) => id.clone(),
+        None => format!("sendoff-{}", Uuid::now_v7().simple()),
+    };
+    for text in [Some(&client_id), user.as_ref(), password.as_ref()]
+        .into_iter()
+        .flatten()
+    {
+        check_length(text.len())?;
     }
-    match &config.client_id {
-        Some(id) => put_text(id, &mut body),
-        None => put_text(&format!("sendoff-{}", Uuid::now_v7().simple()), &mut body),
+    // Written out for both: the versions have types of their own.
+    macro_rules! connect {
+        ($version:ident) => {{
+            let connect = $version::Connect::builder().clean_start(true).keep_alive(0);
+            let mut connect = connect.client_id(client_id.as_str()).map_err(unwritable)?;
+            if let Some(user) = &user {
+                connect = connect.user_name(user.as_str()).map_err(unwritable)?;
+            }
+            if let Some(password) = &password {
+                connect = connect.password(password.as_str()).map_err(unwritable)?;
+            }
+            connect.build().map(Packet::from).map_err(unwritable)?
+        }};
     }
-    .map_err(too_long)?;
-    for text in [user, password].into_iter().flatten() {
-        put_bytes(text.as_bytes(), &mut body).map_err(too_long)?;
-    }
-    out.put_u8(0x10);
-    put_varint(body.len(), out);
-    out.put_slice(&body);
+    let connect = match config.version {
+        Version::V5 => connect!(v5_0),
+        Version::V311 => connect!(v3_1_1),
+    };
+    put(&connect, out);
     Ok(())
+}
+
+fn check_length(size: usize) -> Result<()> {
+    if size <= LONGEST_TEXT {
+        return Ok(());
+    }
+    let what = "the client_id, user or password of the MQTT sink is too long";
+    Err(Error::new(ErrorKind::Invalid, what)
+        .because(format!("it has {size} bytes, and MQTT has room for {LONGEST_TEXT}"))
+        .next_step("use a shorter one"))
+}
+
+fn unwritable(error: MqttError) -> Error {
+    Error::new(
+        ErrorKind::Invalid,
+        "the client_id, user or password of the MQTT sink cannot be used",
+    )
+    .because(error.to_string())
+    .next_step("use others")
 }
 
 /// What stands in a URL, without its percent signs.

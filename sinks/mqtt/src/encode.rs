@@ -1,17 +1,25 @@
 //! From a message to a PUBLISH packet.
 
-use bytes::{BufMut, BytesMut};
+use bytes::BytesMut;
+use mqtt_protocol_core::mqtt::packet as mqtt;
+use mqtt_protocol_core::mqtt::packet::{
+    GenericPacketTrait as _, Packet, Properties, PropertiesSize as _, v3_1_1, v5_0,
+};
+use mqtt_protocol_core::mqtt::result_code::MqttError;
 use sendoff::{Delivery, Outcome};
 use sendoff_wire::escape::{ENCODED, header_value};
 use sendoff_wire::{Encoded, Names};
 
-use crate::properties::{self, TooLong, put_text, put_varint, varint_len};
-use crate::{MqttConfig, Version, error, topic};
+use crate::packet::put;
+use crate::{MqttConfig, Qos, Version, error, topic};
 
 /// CloudEvents' attributes, as the MQTT binding writes them: with nothing in front.
 const NAMES: Names = Names { prefix: "" };
 /// The protocol has no room for a larger packet.
 const LARGEST: usize = 268_435_455;
+/// What a packet has beside its topic, its properties and its body, at most.
+const FRAME: usize = 16;
+const LONGEST_TEXT: usize = 65_535;
 
 /// Appends a message; `limit` is the largest packet that the broker takes. On a refusal nothing is appended.
 pub(crate) fn put_publish(
@@ -26,40 +34,58 @@ pub(crate) fn put_publish(
     topic::check(&topic).map_err(|why| error::bad_topic(&topic, why))?;
     let encoded = config.format().encode(delivery, &config.source, NAMES);
     let properties = match config.version {
-        Version::V5 => Some(properties(config, &encoded).map_err(|TooLong(size)| error::header_too_long(size))?),
-        Version::V311 => None,
+        Version::V5 => properties(config, &encoded)?,
+        Version::V311 => Properties::new(),
     };
-    let with_properties = properties
-        .as_ref()
-        .map_or(0, |block| varint_len(block.len()) + block.len());
-    let remaining = 2 + topic.len() + 2 + with_properties + encoded.body.len();
-    let size = 1 + varint_len(remaining) + remaining;
     let limit = limit.unwrap_or(LARGEST).min(LARGEST);
+    let largest = topic.len() + properties.size() + encoded.body.len() + FRAME;
+    if largest > LARGEST {
+        return Err(error::too_large(largest, limit));
+    }
+    let packet = publish(config, &topic, id, properties, &encoded.body).map_err(error::unwritable)?;
+    let size = packet.size();
     if size > limit {
         return Err(error::too_large(size, limit));
     }
-    out.reserve(size);
-    out.put_u8(0x30 | u8::from(config.qos) << 1 | u8::from(config.retain));
-    put_varint(remaining, out);
-    // Its length was checked with the topic.
-    let _ = put_text(&topic, out);
-    out.put_u16(id);
-    if let Some(block) = properties {
-        put_varint(block.len(), out);
-        out.put_slice(&block);
-    }
-    out.put_slice(&encoded.body);
+    put(&packet, out);
     Ok(())
 }
 
-fn properties(config: &MqttConfig, encoded: &Encoded<'_>) -> Result<BytesMut, TooLong> {
-    let mut block = BytesMut::with_capacity(256);
-    if let Some(expiry) = config.message_expiry {
-        block.put_u8(properties::MESSAGE_EXPIRY);
-        block.put_u32(u32::try_from(expiry.as_secs()).unwrap_or(u32::MAX));
+fn publish(
+    config: &MqttConfig,
+    topic: &str,
+    id: u16,
+    properties: Properties,
+    body: &[u8],
+) -> Result<Packet, MqttError> {
+    let qos = match config.qos {
+        Qos::AtLeastOnce => mqtt::Qos::AtLeastOnce,
+        Qos::ExactlyOnce => mqtt::Qos::ExactlyOnce,
+    };
+    match config.version {
+        Version::V5 => {
+            let packet = v5_0::Publish::builder().topic_name(topic)?.packet_id(id);
+            let packet = packet.qos(qos).retain(config.retain).props(properties).payload(body);
+            packet.build().map(Packet::from)
+        }
+        Version::V311 => {
+            let packet = v3_1_1::Publish::builder().topic_name(topic)?.packet_id(id);
+            let packet = packet.qos(qos).retain(config.retain).payload(body);
+            packet.build().map(Packet::from)
+        }
     }
-    block.put_u8(properties::CONTENT_TYPE);
-    put_text(&header_value(&encoded.content_type), &mut block)?;
+}
+
+fn properties(config: &MqttConfig, encoded: &Encoded<'_>) -> Result<Properties, Outcome> {
+    let mut properties = Properties::with_capacity(encoded.headers.len() + 3);
+    if let Some(expiry) = config.message_expiry {
+        let seconds = u32::try_from(expiry.as_secs()).unwrap_or(u32::MAX);
+        let expiry = mqtt::MessageExpiryInterval::new(seconds).map_err(error::unwritable)?;
+        properties.push(expiry.into());
+    }
+    let content_type = header_value(&encoded.content_type);
+    let content_type = mqtt::ContentType::new(fitting(&content_type)?).map_err(error::unwritable)?;
+    properties.push(content_type.into());
     let mut encoded_names = String::new();
     for (name, value) in encoded.headers.iter().filter(|(name, _)| name != ENCODED) {
         let (safe_name, safe_value) = (header_value(name), header_value(value));
@@ -69,16 +95,23 @@ fn properties(config: &MqttConfig, encoded: &Encoded<'_>) -> Result<BytesMut, To
             }
             encoded_names.push_str(&safe_name);
         }
-        put_pair(&safe_name, &safe_value, &mut block)?;
+        push_pair(&safe_name, &safe_value, &mut properties)?;
     }
     if !encoded_names.is_empty() {
-        put_pair(ENCODED, &encoded_names, &mut block)?;
+        push_pair(ENCODED, &encoded_names, &mut properties)?;
     }
-    Ok(block)
+    Ok(properties)
 }
 
-fn put_pair(name: &str, value: &str, block: &mut BytesMut) -> Result<(), TooLong> {
-    block.put_u8(properties::USER_PROPERTY);
-    put_text(name, block)?;
-    put_text(value, block)
+fn push_pair(name: &str, value: &str, properties: &mut Properties) -> Result<(), Outcome> {
+    let pair = mqtt::UserProperty::new(fitting(name)?, fitting(value)?).map_err(error::unwritable)?;
+    properties.push(pair.into());
+    Ok(())
+}
+
+fn fitting(text: &str) -> Result<&str, Outcome> {
+    if text.len() > LONGEST_TEXT {
+        return Err(error::header_too_long(text.len()));
+    }
+    Ok(text)
 }

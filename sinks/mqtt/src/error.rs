@@ -2,6 +2,7 @@
 
 use std::io;
 
+use mqtt_protocol_core::mqtt::result_code::MqttError;
 use sendoff::{ErrorKind, Outcome, Reason};
 use sendoff_wire::Refusal;
 
@@ -79,6 +80,11 @@ pub(crate) fn bad_topic(topic: &str, why: &str) -> Outcome {
 pub(crate) fn header_too_long(size: usize) -> Outcome {
     let next = "shorten it, or use format = \"envelope\" without it";
     Outcome::Permanent(format!("a header has {size} bytes, and MQTT has room for 65535 ({next})").into())
+}
+
+/// Our own checks let something through that the protocol has no room for.
+pub(crate) fn unwritable(error: MqttError) -> Outcome {
+    Outcome::Permanent(format!("the message cannot be written as MQTT: {error} (change its topic or headers)").into())
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {

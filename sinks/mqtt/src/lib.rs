@@ -3,9 +3,9 @@
 //! A message is delivered when the broker has confirmed it: with PUBACK (QoS 1, the default) or PUBCOMP (QoS 2). A batch is
 //! sent without waiting in between, as far as the broker allows, and its confirmations are awaited together.
 //!
-//! This crate speaks the few packets that a publisher needs by itself. A client library keeps messages over a lost
-//! connection and sends them again when it likes; here the relay does that, and has to know of every message whether it
-//! was sent and whether it was confirmed.
+//! The packets are `mqtt-protocol-core`'s; when one is sent, and what its answer means for a message, is decided here. A
+//! client library keeps messages over a lost connection and sends them again when it likes; here the relay does that, and
+//! has to know of every message whether it was sent and whether it was confirmed.
 //!
 //! There is no task in the background. A connection that has rested is asked for a sign of life before it is used.
 #![forbid(unsafe_code)]
@@ -17,9 +17,9 @@ mod encode;
 mod error;
 mod link;
 mod packet;
-mod properties;
 mod sink;
 mod stream;
+mod told;
 mod topic;
 
 pub use config::{MqttConfig, Qos, Version};

@@ -112,7 +112,7 @@ impl Link {
 }
 
 async fn sign_of_life(stream: &mut Stream) -> bool {
-    packet::put_pingreq(&mut stream.out);
+    packet::put_pingreq(stream.version, &mut stream.out);
     matches!(stream.next().await, Ok(Incoming::PingResp))
 }
 

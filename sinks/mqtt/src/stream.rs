@@ -10,7 +10,7 @@ use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, Re
 use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 
-use crate::packet::{self, Incoming};
+use crate::packet::{self, Incoming, Reader};
 use crate::{MqttConfig, Version, error};
 
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
@@ -20,7 +20,8 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 pub(crate) struct Stream {
     reader: ReadHalf<Box<dyn Duplex>>,
     writer: WriteHalf<Box<dyn Duplex>>,
-    version: Version,
+    pub(crate) version: Version,
+    packets: Reader,
     read: BytesMut,
     /// What goes out next; append to it.
     pub(crate) out: BytesMut,
@@ -61,6 +62,7 @@ impl Stream {
             reader,
             writer,
             version: config.version,
+            packets: Reader::new(config.version),
             read: BytesMut::with_capacity(4096),
             out: BytesMut::with_capacity(4096),
             is_flushed: true,
@@ -70,7 +72,7 @@ impl Stream {
     /// The next packet, writing meanwhile what is to be written. Nothing is lost when the future is dropped.
     pub(crate) async fn next(&mut self) -> Result<Incoming, Broken> {
         loop {
-            if let Some(packet) = packet::next(&mut self.read, self.version).map_err(|_| Broken::Malformed)? {
+            if let Some(packet) = self.packets.next(&mut self.read).map_err(|_| Broken::Malformed)? {
                 return Ok(packet);
             }
             self.progress().await?;
@@ -123,7 +125,7 @@ impl Stream {
 
     /// Says good bye.
     pub(crate) async fn close(&mut self) {
-        packet::put_disconnect(&mut self.out);
+        packet::put_disconnect(self.version, &mut self.out);
         if self.flush().await.is_ok() {
             let _ = self.writer.shutdown().await;
         }

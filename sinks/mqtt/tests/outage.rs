@@ -167,6 +167,10 @@ async fn only_a_broker_with_the_right_name_is_trusted() {
 
 /// A broker that answers to the first bytes of a client with these, and to the next ones with those.
 async fn scripted(answers: &'static [&'static [u8]]) -> MqttSink {
+    scripted_for(Qos::AtLeastOnce, answers).await
+}
+
+async fn scripted_for(qos: Qos, answers: &'static [&'static [u8]]) -> MqttSink {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("mqtt://127.0.0.1:{}", listener.local_addr().unwrap().port());
     tokio::spawn(async move {
@@ -181,6 +185,7 @@ async fn scripted(answers: &'static [&'static [u8]]) -> MqttSink {
     });
     let config = MqttConfig {
         connect_timeout: Duration::from_millis(500),
+        qos,
         ..MqttConfig::new(&url).unwrap()
     };
     MqttSink::new(config).unwrap()
@@ -204,6 +209,18 @@ async fn codes_of_a_broker_decide_message_by_message() {
         matches!(&outcomes[2], Outcome::Temporary(reason) if reason.text().contains("quota")),
         "{outcomes:?}"
     );
+}
+
+#[tokio::test]
+async fn a_message_for_nobody_has_a_second_half_too() {
+    const ANSWERS: &[&[u8]] = &[
+        b"\x20\x03\x00\x00\x00",
+        b"\x50\x03\x00\x01\x10",
+        // Only to who went on: the broker waits for it.
+        b"\x70\x02\x00\x01",
+    ];
+    let sink = scripted_for(Qos::ExactlyOnce, ANSWERS).await;
+    delivers(&sink, &batch("a", 1)).await;
 }
 
 #[tokio::test]
