@@ -104,7 +104,7 @@ fn headers_of_the_outbox_cannot_replace_celerys_and_those_of_the_task_can() {
     assert_eq!(message.header("shadow"), Some(&"own".into()));
     assert_eq!(message.header("traceparent"), Some(&"00-ab".into()));
     assert_eq!(message.headers.len(), 19 + 2);
-    let publish = AmqpPublish::new(&message, Declare::Off).unwrap();
+    let publish = AmqpPublish::new(message.clone(), Declare::Off).unwrap();
     let (_, n) = publish.properties.headers.iter().find(|(name, _)| name == "n").unwrap();
     let entries = vec![
         ("big".to_owned(), Field::Long(1 << 32)),
@@ -116,7 +116,7 @@ fn headers_of_the_outbox_cannot_replace_celerys_and_those_of_the_task_can() {
 #[test]
 fn what_is_declared_follows_the_settings() {
     let message = sent_after("{}", 0);
-    let declared = |declare| AmqpPublish::new(&message, declare).unwrap().declaration;
+    let declared = |declare| AmqpPublish::new(message.clone(), declare).unwrap().declaration;
     assert_eq!(declared(Declare::Off), None);
     assert!(declared(Declare::Passive).unwrap().passive);
     assert!(!declared(Declare::Active).unwrap().passive);
@@ -134,7 +134,10 @@ fn the_longest_expiration_that_rabbitmq_takes_is_told_to_it() {
         let seconds = format!("{}.{:03}", millis / 1000, millis % 1000);
         let message = sent_after(&format!(r#"{{"expires":{seconds}}}"#), 0);
         assert_eq!(message.properties.expiration, Some(millis));
-        AmqpPublish::new(&message, Declare::Off).unwrap().properties.expiration
+        AmqpPublish::new(message.clone(), Declare::Off)
+            .unwrap()
+            .properties
+            .expiration
     };
     assert_eq!(expiration(4_294_967_295).as_deref(), Some("4294967295"));
     assert_eq!(expiration(4_294_967_296), None);
@@ -170,7 +173,7 @@ fn further_properties_reach_the_broker_but_not_in_place_of_those_that_workers_ne
         r#"{"properties":{"app_id":"shop","delivery_tag":"x","priority":9,"correlation_id":"x","expiration":"1","n":1}}"#,
         0,
     );
-    let publish = AmqpPublish::new(&message, Declare::Off).unwrap();
+    let publish = AmqpPublish::new(message.clone(), Declare::Off).unwrap();
     assert_eq!(publish.properties.app_id.as_deref(), Some("shop"));
     assert_eq!(publish.properties.priority, 0);
     let redis = RedisPublish::new(
@@ -191,7 +194,7 @@ fn further_properties_reach_the_broker_but_not_in_place_of_those_that_workers_ne
 #[test]
 fn a_task_id_that_does_not_fit_into_amqp_is_refused() {
     let message = sent_after(&format!(r#"{{"task_id":"{}"}}"#, "x".repeat(256)), 0);
-    assert!(AmqpPublish::new(&message, Declare::Off).is_err());
+    assert!(AmqpPublish::new(message.clone(), Declare::Off).is_err());
     assert!(matches!(message.header("root_id"), Some(Value::Text(id)) if id.len() == 256));
 }
 

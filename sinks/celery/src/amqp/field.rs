@@ -44,37 +44,37 @@ impl Field {
         }
     }
 
-    pub(super) fn of(value: &Value) -> Result<Self> {
+    pub(super) fn of(value: Value) -> Result<Self> {
         Ok(match value {
             Value::Null => Self::Void,
-            Value::Bool(value) => Self::Bool(*value),
-            Value::Int(digits) => int(digits)?,
+            Value::Bool(value) => Self::Bool(value),
+            Value::Int(digits) => int(&digits)?,
             Value::Float(_) => Self::Double(value.as_f64().unwrap_or(f64::NAN)),
-            Value::Text(text) => Self::Text(text.as_bytes().to_vec()),
-            Value::List(items) => Self::Array(items.iter().map(Self::of).collect::<Result<_>>()?),
+            Value::Text(text) => Self::Text(text.into_bytes()),
+            Value::List(items) => Self::Array(items.into_iter().map(Self::of).collect::<Result<_>>()?),
             Value::Map(entries) => Self::Table(table(entries)?),
         })
     }
 }
 
 /// A table out of headers.
-pub(super) fn table(entries: &[(Text, Value)]) -> Result<Table> {
+pub(super) fn table(entries: Vec<(Text, Value)>) -> Result<Table> {
     entries
-        .iter()
+        .into_iter()
         .map(|(name, value)| Ok((short(name, "the name of a header")?, Field::of(value)?)))
         .collect()
 }
 
 /// AMQP's short strings have at most 255 bytes.
-pub(super) fn short(text: &Text, what: &str) -> Result<String> {
-    match text.as_str() {
-        Some(text) if text.len() <= 255 => Ok(text.to_owned()),
-        Some(text) => Err(invalid(
+pub(super) fn short(text: Text, what: &str) -> Result<String> {
+    match String::from_utf8(text.into_bytes()) {
+        Ok(text) if text.len() <= 255 => Ok(text),
+        Ok(text) => Err(invalid(
             format!("{what} is too long for RabbitMQ"),
             format!("it has {} bytes and the limit is 255", text.len()),
             "shorten it",
         )),
-        None => Err(invalid(
+        Err(_) => Err(invalid(
             format!("{what} cannot be sent to RabbitMQ"),
             "it holds half of a surrogate pair",
             "correct it",
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn numbers_have_the_type_that_celery_gives_them() {
-        let letter = |digits: &str| Field::of(&Value::Int(digits.into())).map(|field| field.letter());
+        let letter = |digits: &str| Field::of(Value::Int(digits.into())).map(|field| field.letter());
         assert_eq!(letter("2147483647").unwrap(), 'I');
         assert_eq!(letter("2147483648").unwrap(), 'L');
         assert_eq!(letter("-2147483647").unwrap(), 'I');
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn names_that_are_too_long_are_refused() {
         let entry = |length| vec![(Text::from("n".repeat(length)), Value::Null)];
-        assert!(table(&entry(255)).is_ok());
-        assert!(table(&entry(256)).is_err());
+        assert!(table(entry(255)).is_ok());
+        assert!(table(entry(256)).is_err());
     }
 }

@@ -62,44 +62,50 @@ impl AmqpPublish {
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when a name is too long for AMQP, or a number in a header too large.
-    pub fn new(message: &CeleryMessage, declare: Declare) -> Result<Self> {
-        let (properties, destination) = (&message.properties, &message.destination);
-        let (exchange, routing_key) = match &destination.delayed {
-            Some(delayed) => (&delayed.exchange, &delayed.routing_key),
-            None => (&destination.exchange, &destination.routing_key),
-        };
+    pub fn new(message: CeleryMessage, declare: Declare) -> Result<Self> {
+        let CeleryMessage {
+            headers,
+            properties,
+            body,
+            destination,
+        } = message;
         // What waits in RabbitMQ goes to exchanges that workers declare.
         let queue = destination.queue.as_ref().filter(|_| destination.delayed.is_none());
+        let declaration = queue.and_then(|queue| Declaration::of(queue, declare));
+        let (exchange, routing_key) = match destination.delayed {
+            Some(delayed) => (delayed.exchange, delayed.routing_key),
+            None => (destination.exchange, destination.routing_key),
+        };
         let extra = |name: &str| match properties.extra.iter().find(|(key, _)| key.is(name)) {
-            Some((_, Value::Text(text))) => short(text, &format!("the property {name}")).map(Some),
+            Some((_, Value::Text(text))) => short(text.clone(), &format!("the property {name}")).map(Some),
             _ => Ok(None),
         };
         Ok(Self {
-            exchange: short(&exchange.as_str().into(), "the exchange")?,
-            routing_key: short(&routing_key.as_str().into(), "the routing key")?,
+            exchange: short(exchange.into(), "the exchange")?,
+            routing_key: short(routing_key.into(), "the routing key")?,
             properties: AmqpProperties {
-                content_type: properties.content_type.to_owned(),
-                content_encoding: properties.content_encoding.to_owned(),
-                headers: table(&message.headers)?,
-                delivery_mode: properties.delivery_mode,
-                priority: properties.priority,
-                correlation_id: short(&properties.correlation_id, "the task id")?,
-                reply_to: properties.reply_to.as_ref().map(reply_to).transpose()?,
-                expiration: properties
-                    .expiration
-                    .filter(|millis| *millis <= LONGEST_EXPIRATION)
-                    .map(|millis| millis.to_string()),
                 message_id: extra("message_id")?,
                 kind: extra("type")?,
                 user_id: extra("user_id")?,
                 app_id: extra("app_id")?,
+                content_type: properties.content_type.to_owned(),
+                content_encoding: properties.content_encoding.to_owned(),
+                headers: table(headers)?,
+                delivery_mode: properties.delivery_mode,
+                priority: properties.priority,
+                correlation_id: short(properties.correlation_id, "the task id")?,
+                reply_to: properties.reply_to.map(reply_to).transpose()?,
+                expiration: properties
+                    .expiration
+                    .filter(|millis| *millis <= LONGEST_EXPIRATION)
+                    .map(|millis| millis.to_string()),
             },
-            body: message.body.clone(),
-            declaration: queue.and_then(|queue| Declaration::of(queue, declare)),
+            body,
+            declaration,
         })
     }
 }
 
-fn reply_to(queue: &Text) -> Result<String> {
+fn reply_to(queue: Text) -> Result<String> {
     short(queue, "the option reply_to")
 }

@@ -3,7 +3,7 @@
 use sendoff::Result;
 
 use super::moment::Moment;
-use crate::python::{Text, Value, saferepr, saferepr_of_args};
+use crate::python::{Text, Value, saferepr_of_args, saferepr_of_kwargs};
 use crate::task::TaskCall;
 
 /// All headers: Celery's nineteen, those of the outbox's message, then those of the task, which may replace any.
@@ -27,7 +27,7 @@ pub(super) fn headers(
     };
     let kwargsrepr = match options.text("kwargsrepr")? {
         Some(text) => text,
-        None => saferepr(&Value::Map(call.kwargs.clone()), repr_levels),
+        None => saferepr_of_kwargs(&call.kwargs, repr_levels),
     };
     let (stamp_names, stamps) = options.stamps();
     let stamp_names = stamp_names.map(|names| names.iter().cloned().map(Value::Text).collect());

@@ -11,6 +11,28 @@ pub fn write_json(value: &Value) -> String {
     json
 }
 
+/// Adds a list.
+pub fn write_json_list(json: &mut String, items: &[Value]) {
+    json.push('[');
+    for (at, item) in items.iter().enumerate() {
+        json.push_str(if at > 0 { ", " } else { "" });
+        write(json, item);
+    }
+    json.push(']');
+}
+
+/// Adds an object.
+pub fn write_json_map(json: &mut String, entries: &[(Text, Value)]) {
+    json.push('{');
+    for (at, (name, value)) in entries.iter().enumerate() {
+        json.push_str(if at > 0 { ", " } else { "" });
+        write_text(json, name);
+        json.push_str(": ");
+        write(json, value);
+    }
+    json.push('}');
+}
+
 fn write(json: &mut String, value: &Value) {
     match value {
         Value::Null => json.push_str("null"),
@@ -18,24 +40,8 @@ fn write(json: &mut String, value: &Value) {
         Value::Bool(false) => json.push_str("false"),
         Value::Int(literal) | Value::Float(literal) => json.push_str(literal),
         Value::Text(text) => write_text(json, text),
-        Value::List(items) => {
-            json.push('[');
-            for (at, item) in items.iter().enumerate() {
-                json.push_str(if at > 0 { ", " } else { "" });
-                write(json, item);
-            }
-            json.push(']');
-        }
-        Value::Map(entries) => {
-            json.push('{');
-            for (at, (name, value)) in entries.iter().enumerate() {
-                json.push_str(if at > 0 { ", " } else { "" });
-                write_text(json, name);
-                json.push_str(": ");
-                write(json, value);
-            }
-            json.push('}');
-        }
+        Value::List(items) => write_json_list(json, items),
+        Value::Map(entries) => write_json_map(json, entries),
     }
 }
 

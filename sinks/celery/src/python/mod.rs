@@ -10,8 +10,8 @@ mod value;
 mod yaml;
 
 pub use json_read::read_json;
-pub use json_write::write_json;
-pub use repr::{saferepr, saferepr_of_args};
+pub use json_write::{write_json, write_json_list, write_json_map};
+pub use repr::{saferepr_of_args, saferepr_of_kwargs};
 pub use text::Text;
 pub use value::Value;
 pub use yaml::write_yaml;

@@ -12,13 +12,13 @@ use super::{Text, Value};
 const LONGEST: usize = 1024;
 
 /// What `kwargsrepr` says: values nested deeper than `levels` are left out.
-pub fn saferepr(value: &Value, levels: usize) -> Text {
+pub fn saferepr_of_kwargs(kwargs: &[(Text, Value)], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
-    tokens.add(value);
+    tokens.map(kwargs);
     print(&tokens.list)
 }
 
-/// What `argsrepr` says: as [`saferepr`], of a tuple.
+/// What `argsrepr` says: as [`saferepr_of_kwargs`], of a tuple.
 pub fn saferepr_of_args(args: &[Value], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
     let end = if args.len() == 1 { ",)" } else { ")" };

@@ -13,6 +13,11 @@ impl Text {
         &self.0
     }
 
+    /// The bytes, without a copy.
+    pub fn into_bytes(self) -> Vec<u8> {
+        self.0
+    }
+
     /// As a Rust string, unless it holds a surrogate.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()

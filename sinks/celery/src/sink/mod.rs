@@ -14,7 +14,7 @@ use sendoff::{Delivery, Outcome, Result, Sink};
 use self::rabbitmq::ToRabbitMq;
 use self::redis::ToRedis;
 use crate::config::Broker;
-use crate::{CeleryConfig, CeleryMessage, Encoder, TaskCall};
+use crate::{CeleryConfig, Encoder, TaskCall};
 
 /// The sink.
 ///
@@ -61,10 +61,10 @@ impl Sink for CelerySink {
             let message = TaskCall::from_delivery(delivery).and_then(|call| self.encoder.encode(&call, now));
             message.map_err(|error| Outcome::Permanent(error.to_string().into()))
         };
-        let messages: Vec<Result<CeleryMessage, Outcome>> = batch.iter().map(encode).collect();
+        let messages = batch.iter().map(encode);
         match &self.broker {
             Connected::RabbitMq(broker) => broker.publish(messages).await,
-            Connected::Redis(broker) => broker.publish(messages).await,
+            Connected::Redis(broker) => broker.publish(messages.collect()).await,
         }
     }
 

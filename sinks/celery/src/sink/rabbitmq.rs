@@ -49,11 +49,15 @@ impl ToRabbitMq {
         limits
     }
 
-    pub(super) async fn publish(&self, messages: Vec<Result<CeleryMessage, Outcome>>) -> Vec<Outcome> {
+    /// Publishes messages that are made one by one, so that each is in its final form before the next takes memory.
+    pub(super) async fn publish(
+        &self,
+        messages: impl ExactSizeIterator<Item = Result<CeleryMessage, Outcome>> + Send,
+    ) -> Vec<Outcome> {
         let mut refused = Vec::with_capacity(messages.len());
         let mut errands = Vec::with_capacity(messages.len());
         for message in messages {
-            refused.push(match message.and_then(|message| self.errand(&message)) {
+            refused.push(match message.and_then(|message| self.errand(message)) {
                 Ok(errand) => {
                     errands.push(errand);
                     None
@@ -74,7 +78,7 @@ impl ToRabbitMq {
             .collect()
     }
 
-    fn errand(&self, message: &CeleryMessage) -> Result<Errand, Outcome> {
+    fn errand(&self, message: CeleryMessage) -> Result<Errand, Outcome> {
         let mut publish =
             AmqpPublish::new(message, self.declare).map_err(|error| Outcome::Permanent(error.to_string().into()))?;
         Ok(Errand {
@@ -89,8 +93,7 @@ impl ToRabbitMq {
         self.declare_for(errands).await;
         let open = |errand: &&mut Errand| errand.outcome.is_none();
         let open: Vec<&mut Errand> = errands.iter_mut().filter(open).collect();
-        let messages: Vec<Prepared> = open.iter().map(|errand| errand.message.clone()).collect();
-        let outcomes = self.publisher.publish(&messages).await;
+        let outcomes = self.publisher.publish(open.iter().map(|errand| &errand.message)).await;
         for (errand, outcome) in open.into_iter().zip(outcomes) {
             // The queue that was there may be gone.
             if let (Outcome::Permanent(_), Some(declaration)) = (&outcome, &errand.declaration) {
@@ -116,6 +119,10 @@ impl ToRabbitMq {
 
     async fn declare_for(&self, errands: &mut [Errand]) {
         for at in 0..errands.len() {
+            // Most are for the same queue as the one before.
+            if at > 0 && errands[at].declaration == errands[at - 1].declaration {
+                continue;
+            }
             let Errand {
                 declaration: Some(declaration),
                 outcome: None,

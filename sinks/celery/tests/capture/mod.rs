@@ -77,7 +77,7 @@ pub(crate) fn encode(encoder: &Encoder, message: &Message, created_at: Timestamp
 pub(crate) fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
     let mut commands: Vec<Value> = Vec::new();
     for message in messages {
-        let publish = AmqpPublish::new(message, Declare::Active).unwrap();
+        let publish = AmqpPublish::new(message.clone(), Declare::Active).unwrap();
         for command in publish.declaration.iter().flat_map(declaration) {
             if !commands.contains(&command) {
                 commands.push(command);

@@ -56,7 +56,7 @@ pub struct Publisher {
 
 /// What is left to do of a batch.
 struct Work<'a> {
-    messages: &'a [Prepared],
+    messages: Vec<&'a Prepared>,
     outcomes: Vec<Option<Outcome>>,
     /// Places of messages without an outcome, in order.
     rest: Vec<usize>,
@@ -79,11 +79,12 @@ impl Publisher {
     /// delivered, others behind it still are.
     ///
     /// May be dropped at any time: what was not confirmed by then is unknown, and the next batch is not disturbed.
-    pub async fn publish(&self, messages: &[Prepared]) -> Vec<Outcome> {
+    pub async fn publish<'a>(&self, messages: impl IntoIterator<Item = &'a Prepared> + Send) -> Vec<Outcome> {
+        let messages: Vec<&Prepared> = messages.into_iter().collect();
         let mut work = Work {
-            messages,
             outcomes: vec![None; messages.len()],
             rest: (0..messages.len()).collect(),
+            messages,
             one_by_one: false,
         };
         let patience = self.settings().confirm_timeout + self.settings().connect_timeout;
@@ -169,7 +170,7 @@ impl Publisher {
         }
         let count = if work.one_by_one { 1 } else { work.rest.len() };
         let places: Vec<usize> = work.rest.iter().copied().take(count).collect();
-        let batch: Vec<&Prepared> = places.iter().map(|at| &work.messages[*at]).collect();
+        let batch: Vec<&Prepared> = places.iter().map(|at| work.messages[*at]).collect();
         let Settings {
             window,
             confirm_timeout,
@@ -205,7 +206,7 @@ impl Publisher {
         while let Some(place) = work.rest.get(at).copied() {
             let Prepared {
                 exchange, routing_key, ..
-            } = &work.messages[place];
+            } = work.messages[place];
             if !quiet && link.known.contains(exchange) {
                 at += 1;
                 continue;
@@ -318,7 +319,7 @@ impl Work<'_> {
             };
             if let Some(place) = places.iter().find(is_it) {
                 let text = message.reply_text.as_str();
-                self.outcomes[*place] = Some(error::unroutable(&self.messages[*place], message.reply_code, text));
+                self.outcomes[*place] = Some(error::unroutable(self.messages[*place], message.reply_code, text));
             } else {
                 // One of them was not routed, and nobody knows which: none of them may count as delivered.
                 for place in places {
