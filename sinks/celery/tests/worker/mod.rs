@@ -19,7 +19,7 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
 /// Generous: the machine may be compiling at the same time.
-pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// An outbox, and a relay that sends its tasks.
 pub(crate) struct Service {
@@ -91,6 +91,17 @@ pub(crate) struct Worker {
 impl Worker {
     /// Starts one with the Python that `variable` names.
     pub(crate) fn start(variable: &str, broker: &str, backend: &str, queue: &str) -> Self {
+        Self::start_with(variable, broker, backend, queue, &[])
+    }
+
+    /// Starts one whose application reads these variables, too.
+    pub(crate) fn start_with(
+        variable: &str,
+        broker: &str,
+        backend: &str,
+        queue: &str,
+        settings: &[(&str, &str)],
+    ) -> Self {
         let python = std::env::var_os(variable)
             .unwrap_or_else(|| panic!("{variable} is not set: run the tests with `cargo xtask test`"));
         let folder = tempfile::tempdir().unwrap();
@@ -115,6 +126,7 @@ impl Worker {
             .env("SHOP_BACKEND", backend)
             .env("SHOP_QUEUE", queue)
             .env("SHOP_JOURNAL", folder.path().join("journal"))
+            .envs(settings.iter().copied())
             .stdin(Stdio::null())
             .stdout(log.try_clone().unwrap())
             .stderr(log)
