@@ -146,6 +146,20 @@ fn every_mistake_in_the_file_is_told_with_its_line() {
 }
 
 #[test]
+fn kafka_that_was_not_built_in_is_refused_with_advice() {
+    let sandbox = bare();
+    let lines = "[database]\nurl = \"sqlite:a.db\"\n[[sink]]\nname = \"out\"\ntype = \"kafka\"\nbrokers = [\"a:9092\"]\n\
+                 [[route]]\nmatch = \"*\"\nto = [\"out\"]\n";
+    sandbox.write("sendoff.toml", lines);
+    if cfg!(feature = "kafka") {
+        sandbox.ok(["config", "check"]);
+    } else {
+        let words = ["line 3", "built without Kafka", "--features kafka"];
+        sandbox.run(["config", "check"]).fails_with_reason(2, &words);
+    }
+}
+
+#[test]
 fn a_file_that_is_missing_is_told() {
     let sandbox = bare();
     sandbox
