@@ -31,7 +31,11 @@ struct Watched {
 impl Watched {
     /// Starts a relay and waits until it says where it answers.
     fn start(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = sandbox.command(["--log-format", "json", "relay"].iter().chain(args));
+        Self::run(sandbox, &[&["relay"], args].concat(), variables)
+    }
+
+    fn run(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = sandbox.command(["--log-format", "json"].iter().chain(args));
         command.stderr(Stdio::piped()).stdout(Stdio::null());
         for (name, value) in variables {
             command.env(name, value);
@@ -84,6 +88,21 @@ impl Watched {
                 return serde_json::from_str(&body).unwrap();
             }
             assert!(begun.elapsed() < LIMIT, "{status}: {body}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// Waits for an answer of `/ready` with this obstacle.
+    #[track_caller]
+    fn until_ready_says_kind(&self, wanted: u16, kind: &str) -> Value {
+        let begun = Instant::now();
+        loop {
+            let said = self.until_ready_says(wanted);
+            let obstacles = said["obstacles"].as_array().unwrap();
+            if obstacles.iter().any(|obstacle| obstacle["kind"] == kind) {
+                return said;
+            }
+            assert!(begun.elapsed() < LIMIT, "{said}");
             std::thread::sleep(Duration::from_millis(50));
         }
     }
@@ -225,4 +244,171 @@ fn e2e_dogstatsd_and_systemd_hear_of_a_relay() {
         last = told();
     }
     assert_eq!(last, "STOPPING=1");
+}
+
+const DJANGO: [&str; 3] = [
+    include_str!("../../../stores/django-celery/tests/fixtures/sqlite.sql"),
+    include_str!("../../../stores/django-celery/tests/fixtures/postgres.sql"),
+    include_str!("../../../stores/django-celery/tests/fixtures/mysql.sql"),
+];
+
+/// The tables as Django's migrations make them.
+fn with_django_tables(sandbox: Sandbox) -> Sandbox {
+    let [sqlite, postgres, mysql] = DJANGO;
+    // The schema, or the database, comes with our own tables.
+    let sandbox = sandbox.migrated();
+    sandbox.sql(&match sandbox.place {
+        Place::Sqlite(_) => sqlite.to_owned(),
+        Place::Postgres { .. } => postgres.replace("public.", ""),
+        Place::Mysql { .. } => mysql.to_owned(),
+    });
+    sandbox
+}
+
+/// Django knows no schemas: its tables are where the connection looks first.
+fn django_url(place: &Place) -> String {
+    match place {
+        Place::Sqlite(_) => place.url(),
+        Place::Postgres { url, schema } => {
+            let mark = if url.contains('?') { '&' } else { '?' };
+            format!("{url}{mark}options=-csearch_path%3D{schema}")
+        }
+        Place::Mysql { url, schema } => {
+            let opts = mysql_async::Opts::from_url(url).unwrap();
+            let password = opts.pass().map(|password| format!(":{password}")).unwrap_or_default();
+            let (user, host, port) = (opts.user().unwrap_or_default(), opts.ip_or_hostname(), opts.tcp_port());
+            format!("mysql://{user}{password}@{host}:{port}/{schema}")
+        }
+    }
+}
+
+fn add_task(sandbox: &Sandbox, options: &str) {
+    let now = match sandbox.place {
+        Place::Sqlite(_) => "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+        Place::Postgres { .. } => "now()",
+        Place::Mysql { .. } => "UTC_TIMESTAMP(6)",
+    };
+    sandbox.sql(&format!(
+        "INSERT INTO celery_outbox (created_at, retries, task_id, task_name, args, kwargs, options, schema_version,
+            structlog_context) VALUES ({now}, 0, '{}', 'shop.add', '[1, 2]', '{{}}', '{options}', 1, '{{\"request\": 7}}')",
+        sendoff::Uuid::now_v7()
+    ));
+}
+
+#[test]
+fn e2e_celery_relay_serves_metrics_and_probes_on_all_databases() {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(1)
+        .enable_all()
+        .build()
+        .unwrap();
+    let mut redis = runtime.block_on(sendoff_testkit::servers::Redis::start());
+    for sandbox in [Sandbox::sqlite(), Sandbox::postgres(), Sandbox::mysql()].map(with_django_tables) {
+        sandbox.configure(&format!("{WATCH}stall_after = \"2s\"\n"));
+        let url = redis.url();
+        let cooldown = ["--broker-outage-cooldown", "0.2", "--idle-time", "0.1"];
+        let database = django_url(&sandbox.place);
+        let args = [
+            &["celery-relay", "--database", &database, "--broker", &url],
+            &cooldown[..],
+        ]
+        .concat();
+        let watched = Watched::run(&sandbox, &args, &[]);
+        watched.until_ready_says(200);
+        assert_eq!(watched.get("/live"), (200, "alive\n".into()));
+        assert_eq!(watched.get("/startup"), (200, "started\n".into()));
+        for _ in 0..3 {
+            add_task(&sandbox, "{}");
+        }
+        // Charged once, and then waiting for a second attempt.
+        add_task(&sandbox, r#"{"countdown": "soon"}"#);
+        for (series, value) in [
+            (
+                "sendoff_published_total{topic=\"shop.add\",sink=\"celery\",outcome=\"delivered\"}",
+                3.0,
+            ),
+            (
+                "sendoff_published_total{topic=\"shop.add\",sink=\"celery\",outcome=\"permanent\"}",
+                1.0,
+            ),
+            ("sendoff_retried_total{topic=\"shop.add\",sink=\"celery\"}", 1.0),
+            (
+                "sendoff_commit_to_publish_seconds_count{topic=\"shop.add\",sink=\"celery\"}",
+                3.0,
+            ),
+            ("sendoff_settled_rows_total", 4.0),
+            ("sendoff_messages{state=\"ready\"}", 0.0),
+            ("sendoff_messages{state=\"waiting\"}", 1.0),
+            ("sendoff_in_hand", 0.0),
+            ("sendoff_sink_reachable{sink=\"celery\"}", 1.0),
+            ("sendoff_ready", 1.0),
+        ] {
+            wait_until(series, LIMIT, || watched.metric(series) == Some(value));
+        }
+        // By the database's clock: tasks that were just added are seconds old.
+        let sum = watched.metric("sendoff_commit_to_publish_seconds_sum{topic=\"shop.add\",sink=\"celery\"}");
+        assert!((0.0..600.0).contains(&sum.unwrap()), "{sum:?}");
+
+        redis.kill();
+        add_task(&sandbox, "{}");
+        let said = watched.until_ready_says(503);
+        assert_eq!(said["obstacles"][0]["kind"], "sinks", "{said}");
+        assert_eq!(watched.get("/live").0, 200, "a restart would not help");
+        runtime.block_on(redis.restart());
+        watched.until_ready_says(200);
+        watched.stop();
+    }
+}
+
+#[test]
+fn e2e_tasks_that_celery_relay_cannot_take_turn_ready_to_503() {
+    let sandbox = with_django_tables(Sandbox::postgres());
+    sandbox.configure(&format!("{WATCH}stall_after = \"1s\"\n"));
+    let Place::Postgres { url, schema } = sandbox.place.clone() else {
+        unreachable!()
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .unwrap();
+    let prompt = runtime.block_on(connect(&url));
+    let redis = runtime.block_on(sendoff_testkit::servers::Redis::start());
+    add_task(&sandbox, "{}");
+    let lock = format!("BEGIN; LOCK TABLE {schema}.celery_outbox IN EXCLUSIVE MODE");
+    runtime.block_on(prompt.batch_execute(&lock)).unwrap();
+    // Counting still works, claiming waits for the lock: the task is there, and nobody takes it.
+    let database = django_url(&sandbox.place);
+    let watched = Watched::run(
+        &sandbox,
+        &["celery-relay", "--database", &database, "--broker", &redis.url()],
+        &[],
+    );
+    let said = watched.until_ready_says_kind(503, "stalled");
+    assert_eq!(watched.get("/live").0, 200, "{said}");
+    assert_eq!(watched.get("/startup").0, 200, "{said}");
+    runtime.block_on(prompt.batch_execute("ROLLBACK")).unwrap();
+    watched.until_ready_says(200);
+    watched.stop();
+}
+
+#[test]
+fn e2e_lines_about_a_task_have_the_log_context_of_its_request() {
+    let sandbox = with_django_tables(Sandbox::sqlite());
+    add_task(&sandbox, r#"{"countdown": "soon"}"#);
+    let args = [
+        "--log-format",
+        "json",
+        "celery-relay",
+        "--once",
+        "--broker",
+        "redis://127.0.0.1:1",
+    ];
+    let ran = sandbox.ok(args);
+    let mut lines = ran
+        .err
+        .lines()
+        .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let failed = lines.find(|line| line["event"] == "celery_task_failed");
+    let failed = failed.unwrap_or_else(|| panic!("no line about it: {}", ran.err));
+    assert_eq!(failed["context"], r#"{"request": 7}"#, "{failed}");
 }

@@ -124,6 +124,14 @@ impl Health {
         }
     }
 
+    /// A sink was asked whether it can be reached.
+    pub(crate) fn sink_checked(&mut self, sink: &Arc<str>, checked: Result<(), String>) {
+        match self.checks.iter_mut().find(|(of, _)| of == sink) {
+            Some((_, last)) => *last = checked,
+            None => self.checks.push((sink.clone(), checked)),
+        }
+    }
+
     /// Whether the relay has begun to work.
     pub(crate) fn has_started(&self) -> bool {
         self.pulse.is_some()

@@ -64,11 +64,7 @@ pub(crate) async fn keep_checking(subject: Arc<Subject>, sinks: Vec<(Arc<str>, A
                 Ok(Err(error)) => Err(error.to_string()),
                 Err(_) => Err(format!("no answer within {PATIENCE:?}")),
             };
-            let mut health = subject.health();
-            match health.checks.iter_mut().find(|(of, _)| of == name) {
-                Some((_, last)) => *last = checked,
-                None => health.checks.push((name.clone(), checked)),
-            }
+            subject.health().sink_checked(name, checked);
         }
         sleep(CHECK).await;
     }

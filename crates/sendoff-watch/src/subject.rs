@@ -4,11 +4,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sendoff::store::{DeadReason, MigrateStore, RelayStore, Vitals};
-use sendoff::{Delivery, Sink};
+use sendoff::{Delivery, Error, Result, Sink};
 use sendoff_relay::{Observer, PublishedBatch, Pulse, SettledBatch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::figures::Figures;
 use crate::health::Health;
 
@@ -41,9 +42,27 @@ impl Subject {
         }
     }
 
-    /// How the outbox is, from a relay of another make: where there is one of ours, the watch asks its store.
-    pub fn tell_vitals(&self, vitals: Vitals) {
-        self.health().vitals = Some(vitals);
+    /// How the outbox is, from a relay of another make, which was asked then: where there is one of ours, the watch asks
+    /// its store.
+    pub fn tell_vitals(&self, asked: Instant, vitals: Vitals) {
+        let now = Instant::now();
+        self.figures().clock = Some(Clock::new(asked, now, vitals.now));
+        self.health().looked(Some(vitals), now);
+    }
+
+    /// The same, where the database gave no answer.
+    pub fn tell_unanswered(&self, why: &Error) {
+        self.health().look_failed(why.to_string(), Instant::now());
+    }
+
+    /// Whether the tables of such a relay are what they should be.
+    pub fn tell_schema(&self, checked: &Result<()>) {
+        self.health().schema_checked(checked);
+    }
+
+    /// Whether a sink of such a relay can be reached.
+    pub fn tell_checked(&self, sink: &Arc<str>, checked: Result<(), String>) {
+        self.health().sink_checked(sink, checked);
     }
 
     pub(crate) fn name(&self) -> &str {

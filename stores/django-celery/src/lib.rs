@@ -34,7 +34,7 @@ mod table;
 pub use claim::{Claim, Stamp};
 pub use config::{Database, DjangoConfig};
 pub use outbox::DjangoOutbox;
-pub use relay::{DjangoRelay, Report, Settings};
+pub use relay::{Beat, DjangoRelay, Monitor, Report, Settings, Settled};
 pub use row::Row;
 pub use settlement::{Dead, Failed, Settlement};
 pub use stats::Stats;

@@ -1,6 +1,6 @@
 //! The tables in MySQL or MariaDB.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use jiff::civil::DateTime;
@@ -120,12 +120,14 @@ impl Table for MysqlTable {
             .into_iter()
             .next()
             .ok_or_else(|| odd_row("counting gave no row"))?;
-        let (eligible, waiting, dead, oldest): (i64, i64, i64, Option<i64>) = read(row)?;
+        let (eligible, waiting, dead, oldest, first, now): (i64, i64, i64, Option<i64>, Option<i64>, i64) = read(row)?;
         Ok(Stats {
             eligible: eligible.unsigned_abs(),
             waiting: waiting.unsigned_abs(),
             dead: dead.unsigned_abs(),
             oldest: oldest.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or(0))),
+            first,
+            now: SystemTime::UNIX_EPOCH + Duration::from_micros(now.unsigned_abs()),
         })
     }
 }
@@ -254,6 +256,7 @@ fn decode(mut row: MysqlRow) -> Result<Row> {
         },
         sentry_trace_id: take(&mut row, 8)?,
         sentry_baggage: take(&mut row, 9)?,
+        structlog_context: take(&mut row, 10)?,
     })
 }
 

@@ -165,6 +165,8 @@ impl Table for PostgresTable {
             waiting: count(1)?,
             dead: count(2)?,
             oldest: oldest.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
+            first: read(row, 4)?,
+            now: read(row, 5)?,
         })
     }
 }
@@ -181,6 +183,7 @@ fn decode(row: &tokio_postgres::Row) -> Result<Row> {
         created_at: read(row, 7)?,
         sentry_trace_id: read(row, 9)?,
         sentry_baggage: read(row, 10)?,
+        structlog_context: read(row, 11)?,
     })
 }
 

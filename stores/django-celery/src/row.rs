@@ -32,6 +32,8 @@ pub struct Row {
     pub sentry_trace_id: Option<String>,
     /// Sentry's baggage.
     pub sentry_baggage: Option<String>,
+    /// The log context of the caller, a JSON object: for lines about the task. It stays here, as with the Python relay.
+    pub structlog_context: Option<String>,
 }
 
 /// Without arguments: they are the application's.
@@ -110,6 +112,7 @@ mod tests {
             created_at: SystemTime::UNIX_EPOCH,
             sentry_trace_id: Some("t".to_owned()),
             sentry_baggage: Some(String::new()),
+            structlog_context: Some("{\"u\": 1}".to_owned()),
         }
     }
 

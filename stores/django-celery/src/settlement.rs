@@ -22,11 +22,12 @@ pub struct Settlement {
 impl Settlement {
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
-        self.sent.is_empty()
-            && self.failed.is_empty()
-            && self.deferred.is_empty()
-            && self.dead.is_empty()
-            && self.released.is_empty()
+        self.rows() == 0
+    }
+
+    /// How many rows it is about.
+    pub fn rows(&self) -> usize {
+        self.sent.len() + self.failed.len() + self.deferred.len() + self.dead.len() + self.released.len()
     }
 }
 

@@ -162,6 +162,8 @@ impl Table for SqliteTable {
                     waiting: count(1)?,
                     dead: count(2)?,
                     oldest: oldest.map(|seconds| Duration::from_secs_f64(seconds.max(0.0))),
+                    first: row.get(4)?,
+                    now: SystemTime::UNIX_EPOCH + Duration::from_secs_f64(row.get::<_, f64>(5)?.max(0.0)),
                 })
             })
         })
@@ -236,5 +238,6 @@ fn decode(row: &rusqlite::Row<'_>, now: &str) -> rusqlite::Result<Row> {
             .unwrap_or(SystemTime::UNIX_EPOCH),
         sentry_trace_id: row.get(8)?,
         sentry_baggage: row.get(9)?,
+        structlog_context: row.get(10)?,
     })
 }

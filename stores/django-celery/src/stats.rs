@@ -1,6 +1,6 @@
 //! How many rows there are.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The tables in numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,4 +13,8 @@ pub struct Stats {
     pub dead: u64,
     /// How long the oldest eligible row has been there.
     pub oldest: Option<Duration>,
+    /// The smallest number of an eligible row.
+    pub first: Option<i64>,
+    /// The time by the database's clock.
+    pub now: SystemTime,
 }

@@ -18,7 +18,7 @@ use crate::exit::{Done, Exit};
 use crate::session::Session;
 use crate::signals;
 
-use super::celery_statsd::Statsd;
+use super::celery_watch::CeleryWatch;
 
 /// The longest pause between two looks at a database that cannot be reached.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
@@ -101,18 +101,24 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     session.start_configured_log(config.log);
     let stop = signals::stop_token()?;
     let outbox = open(&config, session, args.mysql_time_zone.clone())?;
-    let sink = Arc::new(CelerySink::new(&broker(&args, &config)?)?);
+    let sink: Arc<dyn Sink> = Arc::new(CelerySink::new(&broker(&args, &config)?)?);
     let settings = settings(&args);
     let stale = settings.stale_timeout;
-    let (sink, statsd): (Arc<dyn Sink>, _) = match config.statsd.config(true).filter(|_| !args.once) {
-        Some(statsd) => {
+    let watch = config.watch.config(config.statsd.config(true));
+    let watch = match watch.is_off() || args.once {
+        true => None,
+        false => {
             let often = (stale, settings.queue_snapshot_refresh);
-            let started = Statsd::start(statsd, sink, settings.max_retries, outbox.clone(), often).await?;
-            (started.1, Some(started.0))
+            Some(CeleryWatch::start(watch, sink.clone(), outbox.clone(), often).await?)
         }
-        None => (sink, None),
     };
-    let relay = DjangoRelay::new(outbox.clone(), sink, settings)?;
+    let relay = match &watch {
+        Some(watch) => {
+            let sink = watch.told(sink, settings.max_retries);
+            DjangoRelay::new(outbox.clone(), sink, settings)?.monitor(watch.monitor())
+        }
+        None => DjangoRelay::new(outbox.clone(), sink, settings)?,
+    };
     if args.once {
         outbox.check().await?;
         let report = relay.run_once(stop).await?;
@@ -138,8 +144,8 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         deferred,
         released,
     } = relay.run(stop).await?;
-    if let Some(statsd) = statsd {
-        statsd.end().await;
+    if let Some(watch) = watch {
+        watch.end().await;
     }
     tracing::info!(
         event = "celery_relay_done",

@@ -4,7 +4,7 @@ pub(crate) mod audit;
 pub(crate) mod bulk;
 pub(crate) mod celery_dead;
 pub(crate) mod celery_relay;
-mod celery_statsd;
+mod celery_watch;
 pub(crate) mod cleanup;
 pub(crate) mod completions;
 pub(crate) mod config;

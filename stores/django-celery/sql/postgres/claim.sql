@@ -22,4 +22,4 @@ WITH fresh AS (
 UPDATE celery_outbox SET updated_at = statement_timestamp(), retry_after = NULL
 WHERE id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING id, task_id, task_name, args::text, kwargs::text, options::text, retries, created_at, updated_at,
-    sentry_trace_id, sentry_baggage
+    sentry_trace_id, sentry_baggage, structlog_context

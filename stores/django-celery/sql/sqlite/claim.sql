@@ -16,4 +16,5 @@ WHERE id IN (
             ORDER BY updated_at, id LIMIT ?3)
     ) ORDER BY id LIMIT ?3
 )
-RETURNING id, task_id, task_name, args, kwargs, options, retries, created_at, sentry_trace_id, sentry_baggage
+RETURNING id, task_id, task_name, args, kwargs, options, retries, created_at, sentry_trace_id, sentry_baggage,
+    structlog_context

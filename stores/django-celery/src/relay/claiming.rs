@@ -8,6 +8,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::hand::Hand;
 use super::liveness::touch;
 use super::{Claimed, Settings};
 use crate::DjangoOutbox;
@@ -22,6 +23,7 @@ pub(super) struct Claiming {
     pub(super) outbox: DjangoOutbox,
     pub(super) settings: Arc<Settings>,
     pub(super) claimed: mpsc::Sender<Claimed>,
+    pub(super) hand: Arc<Hand>,
     pub(super) is_down: watch::Receiver<bool>,
     pub(super) stop: CancellationToken,
     /// Whether to end when there is nothing more, or nobody to send it to.
@@ -74,6 +76,7 @@ impl Claiming {
             touch(self.settings.liveness_file.as_deref());
             let found = claim.rows.len();
             if found > 0 {
+                self.hand.claimed(found);
                 room.send(Claimed { claim, asked_at });
             } else {
                 drop(room);

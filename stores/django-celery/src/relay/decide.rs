@@ -53,14 +53,17 @@ impl<'a> Decision<'a> {
             task_id,
             task_name,
             retries,
+            structlog_context,
             ..
         } = row;
+        let context = structlog_context.as_deref().filter(|context| !context.is_empty());
         if retries.saturating_add(1) >= self.settings.max_retries {
             return self.die(row, reason.text().to_owned());
         }
         let delay = self.settings.delay(*retries, rng);
         let delay = delay.max(reason.asked_delay().unwrap_or_default());
-        tracing::warn!(event = "celery_task_failed", id, %task_id, %task_name, retries, ?delay, reason = reason.text());
+        let reason = reason.text();
+        tracing::warn!(event = "celery_task_failed", id, %task_id, %task_name, retries, ?delay, context, reason);
         self.settlement.failed.push(Failed { id: *id, delay });
     }
 
@@ -70,9 +73,11 @@ impl<'a> Decision<'a> {
             task_id,
             task_name,
             retries,
+            structlog_context,
             ..
         } = row;
-        tracing::error!(event = "celery_task_dead", id, %task_id, %task_name, retries, %reason);
+        let context = structlog_context.as_deref().filter(|context| !context.is_empty());
+        tracing::error!(event = "celery_task_dead", id, %task_id, %task_name, retries, context, %reason);
         self.settlement.dead.push(Dead { id: *id, reason });
     }
 }
@@ -95,6 +100,7 @@ mod tests {
             created_at: SystemTime::UNIX_EPOCH,
             sentry_trace_id: None,
             sentry_baggage: None,
+            structlog_context: None,
         }
     }
 

@@ -37,6 +37,7 @@ async fn count(outbox: &DjangoOutbox, settings: &Settings, last: &mut Option<(u6
         waiting,
         dead,
         oldest,
+        ..
     } = stats;
     if last.replace((eligible, waiting, dead)) != Some((eligible, waiting, dead)) {
         tracing::info!(event = "celery_queue", eligible, waiting, dead, ?oldest);

@@ -2,8 +2,10 @@
 
 mod claiming;
 mod decide;
+mod hand;
 mod janitor;
 mod liveness;
+mod monitor;
 mod publish;
 mod publishing;
 mod report;
@@ -18,9 +20,11 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+pub use monitor::{Beat, Monitor, Settled};
 pub use report::Report;
 pub use settings::Settings;
 
+use self::hand::Hand;
 use crate::{Claim, DjangoOutbox, Settlement, Stamp};
 
 /// Brings the rows of `celery_outbox` to a broker.
@@ -33,6 +37,7 @@ pub struct DjangoRelay {
     outbox: DjangoOutbox,
     sink: Arc<dyn Sink>,
     settings: Arc<Settings>,
+    monitor: Option<Arc<dyn Monitor>>,
 }
 
 /// Rows on their way from claiming to publishing.
@@ -44,6 +49,7 @@ struct Claimed {
 
 /// What is to be written back.
 struct Settling {
+    decided_at: Instant,
     stamp: Stamp,
     settlement: Settlement,
 }
@@ -59,7 +65,15 @@ impl DjangoRelay {
             outbox,
             sink,
             settings: Arc::new(settings),
+            monitor: None,
         })
+    }
+
+    /// Lets it be watched.
+    #[must_use]
+    pub fn monitor(mut self, monitor: Arc<dyn Monitor>) -> Self {
+        self.monitor = Some(monitor);
+        self
     }
 
     /// Works until it is told to stop. A database that cannot be reached is waited for.
@@ -79,7 +93,13 @@ impl DjangoRelay {
     }
 
     async fn work(self, stop: CancellationToken, once: bool) -> Result<Report> {
-        let Self { outbox, sink, settings } = self;
+        let Self {
+            outbox,
+            sink,
+            settings,
+            monitor,
+        } = self;
+        let hand = Arc::new(Hand::new(monitor));
         // One claim waits while another is with the broker: the next one is then there without a pause.
         let (claimed, claims) = mpsc::channel(1);
         let (settled, settlements) = mpsc::channel(2);
@@ -89,6 +109,7 @@ impl DjangoRelay {
             outbox: outbox.clone(),
             settings: Arc::clone(&settings),
             claimed,
+            hand: Arc::clone(&hand),
             is_down,
             stop: stop.clone(),
             once,
@@ -97,11 +118,12 @@ impl DjangoRelay {
             sink: Arc::clone(&sink),
             settings: Arc::clone(&settings),
             claims,
+            hand: Arc::clone(&hand),
             settled,
             down,
             stop: stop.clone(),
         };
-        let settling = tokio::spawn(settling::run(outbox, settlements, settings, stop));
+        let settling = tokio::spawn(settling::run(outbox, settlements, hand, settings, stop));
         let claiming = tokio::spawn(claiming.run());
         let publishing = tokio::spawn(publishing.run());
         let claimed = claiming.await;

@@ -8,9 +8,10 @@ use futures::future::BoxFuture;
 use futures::stream::FuturesUnordered;
 use sendoff::Sink;
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
+use super::hand::Hand;
 use super::publish::{Published, publish};
 use super::suspects::Suspects;
 use super::{Claimed, Settings, Settling};
@@ -19,10 +20,14 @@ use crate::{Claim, Settlement, Stamp};
 /// The first pause before a broker that is down is looked at again; doubles up to the cooldown.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 
+/// How often a sign of life is given.
+const BEAT: Duration = Duration::from_millis(250);
+
 pub(super) struct Publishing {
     pub(super) sink: Arc<dyn Sink>,
     pub(super) settings: Arc<Settings>,
     pub(super) claims: mpsc::Receiver<Claimed>,
+    pub(super) hand: Arc<Hand>,
     pub(super) settled: mpsc::Sender<Settling>,
     pub(super) down: watch::Sender<bool>,
     pub(super) stop: CancellationToken,
@@ -41,6 +46,8 @@ impl Publishing {
         let suspects = Arc::new(Suspects::default());
         let mut under_way = UnderWay::new();
         let mut down: Option<Down> = None;
+        let mut beats = interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let stop = self.stop.clone();
         let out_of_time = async {
             stop.cancelled().await;
@@ -62,6 +69,7 @@ impl Publishing {
                     }
                     self.settle(stamp, settlement).await;
                 }
+                _ = beats.tick() => self.beat(),
                 () = stop.cancelled(), if !stopping => stopping = true,
                 claimed = self.claims.recv(), if receives => {
                     let Some(Claimed { claim, asked_at }) = claimed else {
@@ -107,8 +115,29 @@ impl Publishing {
     }
 
     async fn settle(&self, stamp: Stamp, settlement: Settlement) {
+        let settling = Settling {
+            decided_at: Instant::now(),
+            stamp,
+            settlement,
+        };
         // It ends only with its senders.
-        let _ = self.settled.send(Settling { stamp, settlement }).await;
+        let _ = self.beating(self.settled.send(settling)).await;
+    }
+
+    fn beat(&self) {
+        self.hand.beat(*self.down.borrow(), self.stop.is_cancelled());
+    }
+
+    /// Waits, and gives signs of life: it is not this relay that stands still.
+    async fn beating<T>(&self, waiting: impl Future<Output = T>) -> T {
+        tokio::pin!(waiting);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut waiting => return done,
+                () = sleep(BEAT) => self.beat(),
+            }
+        }
     }
 
     /// Whether somebody else may take these rows over before the broker has answered for them.
@@ -142,7 +171,9 @@ impl Publishing {
     }
 
     async fn look(&self, down: &mut Option<Down>) {
-        let checked = timeout(self.settings.send_timeout, self.sink.check()).await;
+        let checked = self
+            .beating(timeout(self.settings.send_timeout, self.sink.check()))
+            .await;
         if let Ok(Ok(())) = checked {
             return self.note_up(down);
         }

@@ -7,7 +7,8 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::{Report, Settings, Settling};
+use super::hand::Hand;
+use super::{Report, Settings, Settled, Settling};
 use crate::{DjangoOutbox, Settlement, Stamp};
 
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
@@ -17,6 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) async fn run(
     outbox: DjangoOutbox,
     mut settlements: mpsc::Receiver<Settling>,
+    hand: Arc<Hand>,
     settings: Arc<Settings>,
     stop: CancellationToken,
 ) -> Report {
@@ -27,14 +29,27 @@ pub(super) async fn run(
         sleep(settings.shutdown_timeout).await;
     };
     tokio::pin!(out_of_time);
-    while let Some(Settling { stamp, settlement }) = settlements.recv().await {
+    while let Some(settling) = settlements.recv().await {
+        let Settling {
+            decided_at,
+            stamp,
+            settlement,
+        } = settling;
+        let began = Instant::now();
+        hand.writing(decided_at);
         let settled = tokio::select! {
             biased;
             settled = settle(&outbox, &stamp, &settlement, settings.stale_timeout) => settled,
             () = &mut out_of_time => false,
         };
+        hand.let_go(settlement.rows());
         if settled {
             report.add(&settlement);
+            hand.settled(&Settled {
+                rows: settlement.rows(),
+                took: began.elapsed(),
+                lag: decided_at.elapsed(),
+            });
         } else {
             tracing::error!(
                 event = "celery_settle_failed",

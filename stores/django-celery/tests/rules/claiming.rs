@@ -69,10 +69,16 @@ async fn a_row_is_read_as_it_was_written(scratch: Scratch) {
     assert_eq!(row.task_name, "shop.add");
     assert_eq!(row.args.replace(' ', ""), "[1,2.50]");
     assert_eq!(row.sentry_trace_id.as_deref(), Some("trace"));
+    assert_eq!(row.structlog_context.as_deref(), Some(r#"{"u": 1}"#));
     let delivery = row.delivery().unwrap();
     assert_eq!(delivery.id.to_string(), row.task_id);
     assert!(String::from_utf8_lossy(&delivery.payload).contains('\u{e4}'));
     assert_eq!(delivery.headers.get("baggage"), Some("bag"));
+    assert_eq!(
+        delivery.headers.len(),
+        2,
+        "workers get what the Python relay sends them"
+    );
 }
 
 async fn many_claim_at_once_and_each_row_is_claimed_once(scratch: Scratch) {

@@ -1,72 +1,182 @@
-//! What `sendoff celery-relay` tells DogStatsD: the names and tags of django-celery-outbox.
+//! How `sendoff celery-relay` is watched: the same probes and metrics as `sendoff relay`; DogStatsD gets the names and tags of
+//! django-celery-outbox.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::store::{DeadReason, Vitals};
-use sendoff::{Delivery, Outcome, Reason, Result, Sink};
-use sendoff_relay::{Claimed, Observer, PublishedBatch, PublishedMessage};
-use sendoff_store_django_celery::DjangoOutbox;
-use sendoff_watch::{StatsdConfig, Subject, Watch, WatchConfig, Watching};
-use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep};
+use sendoff::store::{DeadReason, Lane, LaneHead, Vitals};
+use sendoff::{Delivery, Error, ErrorKind, Outcome, Reason, Result, Sink};
+use sendoff_relay::{
+    Claimed, HookFailures, Observer, PublishedBatch, PublishedMessage, Pulse, SettledBatch, SinkPulse, SinkState,
+    WakeRung,
+};
+use sendoff_store_django_celery::{Beat, DjangoOutbox, Monitor, Settled, Stats};
+use sendoff_watch::{Subject, Watch, WatchConfig, Watching};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
 
-/// The relay as DogStatsD hears of it.
-pub(super) struct Statsd {
+/// What metrics call the only sink there is.
+const SINK: &str = "celery";
+/// These tables have no lanes, so all rows are in one.
+const LANE: Lane = 0;
+/// How long a question may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often the broker is asked whether it can be reached.
+const CHECK: Duration = Duration::from_secs(15);
+/// The same while it cannot.
+const CHECK_AGAIN: Duration = Duration::from_secs(1);
+/// How many times longer than it took the database is left alone after a count, which reads the whole table.
+const REST: u32 = 50;
+
+/// A relay that is watched.
+pub(super) struct CeleryWatch {
     watching: Watching,
-    counting: JoinHandle<()>,
+    subject: Arc<Subject>,
+    _tasks: JoinSet<()>,
 }
 
-impl Statsd {
-    /// Puts itself before the sink, and starts to count rows every `refresh`.
+impl CeleryWatch {
+    /// Starts to answer, to count rows every `refresh` and to ask after the broker.
     ///
     /// # Errors
-    /// None that a configuration which was checked would lead to.
+    /// [`ErrorKind::Invalid`] when the address cannot be listened on.
     pub(super) async fn start(
-        config: StatsdConfig,
+        config: WatchConfig,
         sink: Arc<dyn Sink>,
-        max_retries: u16,
         outbox: DjangoOutbox,
         (stale, refresh): (Duration, Duration),
-    ) -> Result<(Self, Arc<dyn Sink>)> {
-        let mut watch = Watch::new(WatchConfig {
-            statsd: Some(config),
-            ..WatchConfig::default()
-        });
+    ) -> Result<Self> {
+        let refresh = refresh.min(config.interval).min(config.stall_after / 4);
+        let mut watch = Watch::new(config);
         let subject = watch.subject("");
         let watching = watch.start(Vec::new()).await?;
-        let counting = tokio::spawn(keep_counting(subject.clone(), outbox, stale, refresh));
-        let told = Told {
-            name: "celery".into(),
-            sink,
+        let mut tasks = JoinSet::new();
+        tasks.spawn(keep_counting(subject.clone(), outbox, stale, refresh));
+        tasks.spawn(keep_checking(subject.clone(), sink));
+        Ok(Self {
+            watching,
             subject,
+            _tasks: tasks,
+        })
+    }
+
+    /// The same sink, whose answers are told.
+    pub(super) fn told(&self, sink: Arc<dyn Sink>, max_retries: u16) -> Arc<dyn Sink> {
+        Arc::new(Told {
+            name: SINK.into(),
+            sink,
+            subject: self.subject.clone(),
             max_retries: max_retries.into(),
-        };
-        Ok((Self { watching, counting }, Arc::new(told)))
+        })
+    }
+
+    /// Who hears how the relay is.
+    pub(super) fn monitor(&self) -> Arc<dyn Monitor> {
+        Arc::new(Heard(self.subject.clone()))
     }
 
     /// Sends what is not sent yet.
     pub(super) async fn end(self) {
-        self.counting.abort();
         self.watching.end().await;
     }
 }
 
 async fn keep_counting(subject: Arc<Subject>, outbox: DjangoOutbox, stale: Duration, refresh: Duration) {
     loop {
-        if let Ok(stats) = outbox.stats(stale).await {
-            subject.tell_vitals(Vitals {
-                now: SystemTime::now(),
-                ready: stats.eligible,
-                waiting: stats.waiting,
-                dead: stats.dead,
-                oldest_due: stats.oldest,
-                heads: Vec::new(),
-            });
+        let asked = Instant::now();
+        match answered(outbox.stats(stale)).await {
+            Ok(stats) => {
+                subject.tell_vitals(asked, vitals(stats));
+                subject.tell_schema(&Ok(()));
+            }
+            Err(error) => {
+                subject.tell_unanswered(&error);
+                subject.tell_schema(&Err(error));
+            }
         }
-        sleep(refresh.max(Duration::from_millis(100))).await;
+        sleep(refresh.max(Duration::from_millis(100)).max(asked.elapsed() * REST)).await;
+    }
+}
+
+async fn keep_checking(subject: Arc<Subject>, sink: Arc<dyn Sink>) {
+    let name = Arc::from(SINK);
+    loop {
+        let checked = answered(sink.check()).await;
+        let pause = if checked.is_ok() { CHECK } else { CHECK_AGAIN };
+        subject.tell_checked(&name, checked.map_err(|error| error.to_string()));
+        sleep(pause).await;
+    }
+}
+
+async fn answered<T>(answer: impl Future<Output = Result<T>>) -> Result<T> {
+    timeout(PATIENCE, answer).await.unwrap_or_else(|_| {
+        Err(Error::new(
+            ErrorKind::Unreachable,
+            format!("no answer within {PATIENCE:?}"),
+        ))
+    })
+}
+
+fn vitals(stats: Stats) -> Vitals {
+    let head = |(seq, age)| LaneHead {
+        lane: LANE,
+        seq,
+        age,
+        // Another relay may be alive; whether one is, these tables do not say.
+        held: false,
+    };
+    Vitals {
+        now: stats.now,
+        ready: stats.eligible,
+        waiting: stats.waiting,
+        dead: stats.dead,
+        oldest_due: None,
+        heads: stats.first.zip(stats.oldest).map(head).into_iter().collect(),
+    }
+}
+
+/// Brings what the relay tells to the watch.
+struct Heard(Arc<Subject>);
+
+impl Monitor for Heard {
+    fn beat(&self, beat: &Beat) {
+        let Beat {
+            at,
+            in_hand,
+            broker_down,
+            unsettled,
+            stopping,
+        } = *beat;
+        self.0.pulse(&Pulse {
+            at,
+            lanes: vec![(LANE, in_hand)],
+            in_hand,
+            bytes_in_hand: 0,
+            sinks: vec![SinkPulse {
+                name: SINK.into(),
+                state: if broker_down { SinkState::Down } else { SinkState::Up },
+                paused: false,
+                in_hand,
+            }],
+            rung: WakeRung::Poll,
+            relays: 1,
+            unsettled,
+            read: None,
+            stopping,
+            hooks: HookFailures::default(),
+        });
+    }
+
+    fn settled(&self, settled: &Settled) {
+        let Settled { rows, took, lag } = *settled;
+        self.0.settled(&SettledBatch {
+            rows,
+            lost: 0,
+            took,
+            lag,
+        });
     }
 }
 
@@ -100,9 +210,13 @@ impl Sink for Told {
             messages: &messages,
         });
         for PublishedMessage { delivery, outcome, .. } in messages {
-            let failed = matches!(outcome, Outcome::Temporary(_) | Outcome::Permanent(_));
-            if failed && delivery.attempts + 1 >= self.max_retries {
+            if !matches!(outcome, Outcome::Temporary(_) | Outcome::Permanent(_)) {
+                continue;
+            }
+            if delivery.attempts + 1 >= self.max_retries {
                 self.subject.dead_lettered(delivery, &self.name, DeadReason::Exhausted);
+            } else {
+                self.subject.retried(delivery, &self.name);
             }
         }
         outcomes
@@ -139,7 +253,7 @@ mod tests {
     use std::time::UNIX_EPOCH;
 
     use sendoff::store::{Place, Room};
-    use sendoff_watch::StatsdTarget;
+    use sendoff_watch::{StatsdConfig, StatsdTarget};
 
     use super::*;
 
@@ -216,14 +330,15 @@ mod tests {
             task("app.hangs", 4),
         ];
         assert_eq!(told.publish(&tasks).await.len(), 4);
-        told.subject.tell_vitals(Vitals {
-            now: UNIX_EPOCH,
-            ready: 2,
+        let stats = Stats {
+            eligible: 2,
             waiting: 1,
             dead: 7,
-            oldest_due: None,
-            heads: Vec::new(),
-        });
+            oldest: None,
+            first: None,
+            now: UNIX_EPOCH,
+        };
+        told.subject.tell_vitals(Instant::now(), vitals(stats));
         watching.end().await;
         let wanted = [
             "celery_outbox.messages.published:1|c|#task_name:app.add",
