@@ -1,6 +1,7 @@
 //! Group `celery`: 20,000 tasks in the tables of django-celery-outbox, by its own relay and by ours.
 
 mod process;
+mod queue;
 mod table;
 
 use std::process::Command;
@@ -21,7 +22,7 @@ use crate::figure::{Figures, Goal};
 
 /// Large batches for both, and one with the broker at a time: so the order of the table is kept.
 const PYTHON_FLAGS: [&str; 4] = ["--batch-size", "1000", "--publish-concurrency", "1"];
-const BATCH: u32 = 500;
+const BATCH: u32 = 2000;
 const QUEUE: &str = "bench";
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
@@ -42,11 +43,13 @@ async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&st
     let mut ratios = vec![Vec::new(); confirms.len()];
     let (mut cpu, mut rss) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     for round in 1..=figures.rounds {
+        queue::remove(url, QUEUE).await?;
         let ours = drain(&table, ours(&table, url)?).await?;
         told(figures, broker, round, "sendoff", &ours);
         cpu.0.push(ours.cpu_us);
         rss.0.push(ours.rss_mib);
         for (confirm, ratios) in confirms.iter().zip(&mut ratios) {
+            queue::remove(url, QUEUE).await?;
             let theirs = drain(&table, python(&table, url, confirm)?).await?;
             told(
                 figures,
@@ -93,6 +96,8 @@ fn python(table: &Table, broker: &str, confirm: &str) -> Result<Command> {
         .env("SHOP_BROKER", broker)
         .env("SHOP_BACKEND", "cache+memory://")
         .env("SHOP_QUEUE", QUEUE)
+        // As Celery does unless told otherwise: neither relay has priorities to tell, and they cost the broker a third more.
+        .env("SHOP_MAX_PRIORITY", "")
         .env("SHOP_CONFIRM", confirm);
     Ok(command)
 }
@@ -112,7 +117,6 @@ pub(crate) async fn relay() -> Result<()> {
     let config = CeleryConfig {
         url: Some(sendoff_wire::Address::parse(&std::env::var("SENDOFF_BENCH_BROKER")?)?),
         default_queue: QUEUE.to_owned(),
-        queue_max_priority: Some(10),
         declare: Declare::Active,
         ..CeleryConfig::default()
     };

@@ -50,6 +50,19 @@ impl Table {
         Ok(())
     }
 
+    /// The first and the last of the backlog.
+    pub(super) async fn ends(&self) -> Result<(i64, i64)> {
+        let sql = "SELECT min(id), max(id) FROM celery_outbox";
+        let row = self.client.query_one(sql, &[]).await?;
+        Ok((row.get(0), row.get(1)))
+    }
+
+    /// Whether this one is left: cheap enough to be asked all the time.
+    pub(super) async fn has(&self, id: i64) -> Result<bool> {
+        let sql = "SELECT EXISTS (SELECT FROM celery_outbox WHERE id = $1)";
+        Ok(self.client.query_one(sql, &[&id]).await?.get(0))
+    }
+
     /// How many are left.
     pub(super) async fn left(&self) -> Result<i64> {
         Ok(self

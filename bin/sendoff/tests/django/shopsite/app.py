@@ -7,7 +7,8 @@ from django_celery_outbox import OutboxCelery
 app = OutboxCelery("shop", broker=os.environ["SHOP_BROKER"], backend=os.environ["SHOP_BACKEND"])
 app.conf.update(task_default_queue=os.environ["SHOP_QUEUE"])
 if os.environ["SHOP_BROKER"].startswith("amqp"):
-    app.conf.task_queue_max_priority = 10
+    if priority := os.environ.get("SHOP_MAX_PRIORITY", "10"):
+        app.conf.task_queue_max_priority = int(priority)
     app.conf.broker_transport_options = {"confirm_publish": os.environ.get("SHOP_CONFIRM", "1") == "1"}
 
 
