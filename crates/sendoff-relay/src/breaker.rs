@@ -82,6 +82,15 @@ impl Breaker {
         was_down
     }
 
+    /// A batch that was handed over was dropped without an answer: the sink may be called as if it had not been.
+    pub(crate) fn dropped(&mut self) {
+        match &mut self.state {
+            State::Closed => {}
+            State::Open { probing, .. } => *probing = false,
+            State::RampingUp { under_way, .. } => *under_way = false,
+        }
+    }
+
     /// A whole batch was answered. While the sink ramps up, the next one may be about twice as large.
     pub(crate) fn answered(&mut self, most: usize, rng: &mut fastrand::Rng) {
         if let State::RampingUp { batch, .. } = self.state {
@@ -168,6 +177,25 @@ mod tests {
         // Once it takes everything, batches go side by side.
         breaker.called();
         assert_eq!(breaker.allows(Instant::now(), 500), 500);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_probe_that_was_dropped_is_made_again() {
+        let mut rng = fastrand::Rng::with_seed(1);
+        let mut breaker = Breaker::default();
+        breaker.down(Instant::now(), None, &mut rng);
+        tokio::time::advance(Duration::from_millis(1100)).await;
+        breaker.called();
+        breaker.dropped();
+        assert_eq!(breaker.allows(Instant::now(), 500), 1);
+        breaker.called();
+        breaker.up();
+        breaker.dropped();
+        assert_eq!(
+            breaker.allows(Instant::now(), 500),
+            1,
+            "it has come back, and gets its first batch"
+        );
     }
 
     #[tokio::test(start_paused = true)]

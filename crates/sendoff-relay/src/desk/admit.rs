@@ -17,7 +17,11 @@ impl Desk {
             if lane.leaving {
                 continue;
             }
-            if lane.crashes >= self.crash_limit {
+            let careful = lane.crashes >= self.crash_limit;
+            if self.forgets(&row) {
+                continue;
+            }
+            if careful {
                 self.careful.push_back(row);
             } else {
                 self.admit(row, now);

@@ -9,14 +9,11 @@ use sendoff::store::{DeadReason, LegSettlement, RetryState};
 use sendoff::{Outcome, Reason};
 
 impl Desk {
-    /// A sink has answered.
-    pub(crate) fn outcome(&mut self, ticket: Ticket, outcome: Outcome, now: Instant) {
-        let Some(item) = self.items.get_mut(ticket.item) else {
-            return;
-        };
-        let leg = &mut item.legs[ticket.leg];
-        leg.with_sink = false;
-        let Some(sink) = leg.sink else { return };
+    /// A sink has answered. What that tells of the sink counts even if the message is somebody else's by now.
+    pub(crate) fn outcome(&mut self, sink: SinkIndex, ticket: Ticket, outcome: Outcome, now: Instant) {
+        if let Some(item) = self.items.get_mut(ticket.item) {
+            item.legs[ticket.leg].with_sink = false;
+        }
         let down = matches!(outcome, Outcome::SinkDown(_));
         if !down && self.sinks[sink].breaker.up() {
             tracing::info!(
@@ -26,6 +23,8 @@ impl Desk {
             );
         }
         match outcome {
+            Outcome::SinkDown(reason) => self.sink_down(sink, ticket, &reason, now),
+            _ if !self.items.contains_key(ticket.item) => {}
             Outcome::Delivered => {
                 let item = &self.items[ticket.item];
                 let leg = &item.legs[ticket.leg].name;
@@ -34,61 +33,25 @@ impl Desk {
             }
             Outcome::Temporary(reason) | Outcome::Unknown(reason) => self.failed(ticket, &reason),
             Outcome::Permanent(reason) => self.dead(ticket, DeadReason::Permanent, reason.text().to_owned()),
-            Outcome::SinkDown(reason) => {
-                if self.sinks[sink].breaker.down(now, reason.asked_delay(), &mut self.rng) {
-                    let name = &*self.plan.sinks[sink].name;
-                    tracing::warn!(
-                        event = "sink_down",
-                        sink = name,
-                        error = reason.text(),
-                        "the sink is down"
-                    );
-                }
-                let until = self.sinks[sink].breaker.shut_until(now);
-                let delay = until.map_or(Duration::ZERO, |until| until - now);
-                self.wait_for_sink(ticket, delay, reason.text().to_owned());
-                self.empty_queue(sink, delay);
-            }
         }
     }
 
     /// What queues at a sink that went down waits in its table, not in hand, where it would be in others' way.
-    fn empty_queue(&mut self, sink: SinkIndex, delay: Duration) {
-        for ticket in std::mem::take(&mut self.sinks[sink].queue) {
-            self.wait_for_sink(ticket, delay, "the sink is down".to_owned());
+    fn sink_down(&mut self, sink: SinkIndex, ticket: Ticket, reason: &Reason, now: Instant) {
+        if self.sinks[sink].breaker.down(now, reason.asked_delay(), &mut self.rng) {
+            tracing::warn!(
+                event = "sink_down",
+                sink = &*self.plan.sinks[sink].name,
+                error = reason.text(),
+                "the sink is down"
+            );
         }
-    }
-
-    /// The message was not sent after all, for no fault of its own: it is forgotten here, with those that queue behind it
-    /// in its key, and all of them are read again, in order. Returns their places.
-    pub(crate) fn not_sent(&mut self, ticket: Ticket) -> Vec<Place> {
-        let Some(item) = self.items.get_mut(ticket.item) else {
-            return Vec::new();
-        };
-        item.legs[ticket.leg].with_sink = false;
-        if !item.is_idle() {
-            // Another leg has a verdict or is with its sink: this one has to be written down as well.
-            let error = "the relay lost its lease before it was sent".to_owned();
-            self.wait_for_sink(ticket, Duration::ZERO, error);
-            return Vec::new();
+        let until = self.sinks[sink].breaker.shut_until(now);
+        let delay = until.map_or(Duration::ZERO, |until| until - now);
+        self.wait_for_sink(ticket, delay, reason.text().to_owned());
+        for queued in std::mem::take(&mut self.sinks[sink].queue) {
+            self.wait_for_sink(queued, delay, "the sink is down".to_owned());
         }
-        let chain = match (&item.key, item.legs[ticket.leg].sink) {
-            (Some(key), Some(sink)) => self.sinks[sink].chains.get(key).cloned().unwrap_or_default(),
-            _ => VecDeque::new(),
-        };
-        let mut places = Vec::new();
-        for behind in std::iter::once(ticket).chain(chain) {
-            let Some(item) = self.items.get(behind.item) else {
-                continue;
-            };
-            if item.is_idle() {
-                places.push(item.delivery.place.clone());
-                self.drop_item(behind.item);
-            } else {
-                self.wait_for_sink(behind, Duration::ZERO, "the one before it was not sent".to_owned());
-            }
-        }
-        places
     }
 
     fn failed(&mut self, ticket: Ticket, reason: &Reason) {

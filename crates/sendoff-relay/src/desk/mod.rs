@@ -14,6 +14,7 @@
 
 mod admit;
 mod decide;
+mod forget;
 mod gate;
 mod lanes;
 mod observed;
@@ -25,7 +26,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Row, Settlement, Verdict};
 use sendoff::{Delivery, Pattern};
 use slotmap::SlotMap;
@@ -164,6 +165,10 @@ pub(crate) struct Desk {
     /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
     failed: FxHashMap<(Lane, Arc<str>, Arc<str>), FailedHead>,
     gates: FxHashMap<gate::GateKey, gate::Gate>,
+    /// Rows that are to be read again.
+    forgotten: Vec<Place>,
+    /// Their keys, until the next read begins. One that is under way may bring what comes behind them.
+    forgotten_keys: FxHashSet<(Lane, Arc<str>)>,
     /// When what is admitted now was read.
     claim: Claimed,
     pub(crate) report: RunReport,
@@ -199,6 +204,8 @@ impl Desk {
             gone: Vec::new(),
             failed: FxHashMap::default(),
             gates: FxHashMap::default(),
+            forgotten: Vec::new(),
+            forgotten_keys: FxHashSet::default(),
             claim: Claimed {
                 at: now,
                 caught_up: None,
@@ -219,6 +226,7 @@ impl Desk {
 
     /// A read begins: it sees all that is written by now.
     pub(crate) fn begin_read(&mut self) {
+        self.forgotten_keys.clear();
         let careful = &self.careful;
         self.failed.retain(|(lane, ..), head| {
             // Rows that are still to be admitted came with earlier reads.
@@ -325,6 +333,11 @@ impl Desk {
     pub(crate) fn answered(&mut self, sink: SinkIndex) {
         let most = self.plan.sinks[sink].settings.batch;
         self.sinks[sink].breaker.answered(most, &mut self.rng);
+    }
+
+    /// A batch with a sink was dropped before it answered.
+    pub(crate) fn dropped(&mut self, sink: SinkIndex) {
+        self.sinks[sink].breaker.dropped();
     }
 
     /// These sinks and topics are paused by an operator, and no others.

@@ -41,16 +41,17 @@ fn desk_with(head: HeadPolicy, sinks: &[&str], attempts: u32) -> Desk {
             ..Settings::default()
         },
     );
-    desk.gain(
-        &[LaneGrant {
-            lane: 1,
-            epoch: 1,
-            crashes: 0,
-            suspect: None,
-        }],
-        Vec::new(),
-    );
+    desk.gain(&[grant_after_crashes(0)], Vec::new());
     desk
+}
+
+fn grant_after_crashes(crashes: u32) -> LaneGrant {
+    LaneGrant {
+        lane: 1,
+        epoch: 1,
+        crashes,
+        suspect: None,
+    }
 }
 
 fn row(seq: i64, key: Option<&str>) -> Row {
@@ -108,7 +109,8 @@ fn seqs(batch: &Option<Batch>) -> Vec<i64> {
 
 fn answer(desk: &mut Desk, batch: Option<Batch>, outcome: &Outcome) {
     for ticket in batch.unwrap().tickets {
-        desk.outcome(ticket, outcome.clone(), Instant::now());
+        let sink = desk.items.get(ticket.item).and_then(|item| item.legs[ticket.leg].sink);
+        desk.outcome(sink.unwrap_or(0), ticket, outcome.clone(), Instant::now());
     }
 }
 
@@ -411,9 +413,59 @@ async fn what_queues_behind_a_message_that_was_not_sent_is_read_again_with_it() 
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
     desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
     let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
-    let places = desk.not_sent(ticket);
-    assert_eq!(places.iter().map(|place| place.seq).collect::<Vec<_>>(), [1, 2]);
+    desk.not_sent(ticket);
+    assert_eq!(forgotten(&mut desk), [1, 2]);
     assert_eq!(desk.in_hand(), 0);
+    desk.begin_read();
     desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [1]);
+}
+
+fn forgotten(desk: &mut Desk) -> Vec<i64> {
+    desk.take_forgotten().iter().map(|place| place.seq).collect()
+}
+
+#[tokio::test]
+async fn what_a_read_under_way_brings_does_not_overtake_a_message_that_was_not_sent() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, Some("k"))], Instant::now());
+    let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
+    desk.begin_read();
+    desk.not_sent(ticket);
+    desk.take(vec![row(2, Some("k")), row(3, Some("other"))], Instant::now());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [3]);
+    assert_eq!(forgotten(&mut desk), [1, 2]);
+}
+
+#[tokio::test]
+async fn what_is_to_be_worked_on_alone_does_not_overtake_a_message_that_was_not_sent() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.gain(&[grant_after_crashes(2)], Vec::new());
+    desk.take(
+        vec![row(1, Some("k")), row(2, Some("k")), row(3, Some("other"))],
+        Instant::now(),
+    );
+    desk.next_careful();
+    desk.admit_careful(Instant::now());
+    let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
+    desk.not_sent(ticket);
+    assert_eq!(forgotten(&mut desk), [1, 2]);
+    assert_eq!(desk.next_careful().map(|(_, place)| place.seq), Some(3));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_probe_whose_lane_was_lost_still_tells_of_its_sink() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(1, Some("k"))], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &Outcome::SinkDown("down".into()));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    desk.take(vec![row(2, Some("other"))], Instant::now());
+    let probe = desk.next_batch(0, Instant::now());
+    desk.lose(&[1]);
+    answer(&mut desk, probe, &Outcome::Delivered);
+    desk.answered(0);
+    desk.gain(&[grant_after_crashes(0)], Vec::new());
+    desk.take(vec![row(2, Some("other"))], Instant::now());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
 }

@@ -140,9 +140,10 @@ impl Running {
         let lanes: Vec<Lane> = (0..self.store.lanes()).collect();
         self.lose(&lanes);
         self.reader = Some(self.store.reader());
-        (self.gained, self.lost, self.forgotten) = Default::default();
-        let _ = self.desk.take_gone();
+        (self.gained, self.lost) = Default::default();
+        let _ = (self.desk.take_gone(), self.desk.take_forgotten());
         self.with_sink.fill(0);
+        (0..self.desk.sink_count()).for_each(|sink| self.desk.dropped(sink));
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.unsure = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);

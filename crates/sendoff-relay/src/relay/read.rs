@@ -34,7 +34,7 @@ impl Running {
         let request = ReadRequest {
             limit: self.settings.batch.min(room).min(affordable.max(16)),
             settled: self.desk.take_gone(),
-            forgotten: std::mem::take(&mut self.forgotten),
+            forgotten: self.desk.take_forgotten(),
             skip_legs: if due { self.desk.shut_sinks(now) } else { Vec::new() },
             due,
             ready: !self.desk.all_shut(now),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sendoff::store::{Lane, LaneGrant, OwnerId, Place, Reader, RelayStore};
+use sendoff::store::{Lane, LaneGrant, OwnerId, Reader, RelayStore};
 use sendoff::{Error, ErrorKind, Result, Waker};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -49,7 +49,6 @@ pub(super) struct Running {
     pub(super) reader: Option<Box<dyn Reader>>,
     pub(super) gained: Vec<LaneGrant>,
     pub(super) lost: Vec<Lane>,
-    pub(super) forgotten: Vec<Place>,
     pub(super) next_poll: Instant,
     pub(super) poll_pause: Duration,
     pub(super) next_due: Instant,
@@ -129,7 +128,6 @@ impl Running {
             settled_in: false,
             gained: Vec::new(),
             lost: Vec::new(),
-            forgotten: Vec::new(),
             next_poll: now,
             poll_pause: BUSY_PAUSE,
             next_due: now,

@@ -83,13 +83,14 @@ impl Running {
                     Published::Answered(outcomes) => {
                         self.desk.tell_published(sink, &tickets, &outcomes, begun, now);
                         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
-                            self.desk.outcome(ticket, outcome, now);
+                            self.desk.outcome(sink, ticket, outcome, now);
                         }
                         self.desk.answered(sink);
                     }
                     Published::LeaseOver => {
+                        self.desk.dropped(sink);
                         for ticket in tickets {
-                            self.forgotten.extend(self.desk.not_sent(ticket));
+                            self.desk.not_sent(ticket);
                         }
                     }
                 }

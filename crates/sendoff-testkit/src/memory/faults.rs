@@ -73,11 +73,11 @@ impl Faults {
         self.change(verb, |plan| plan.fail_after = calls);
     }
 
-    /// The next `calls` settlements that tell of nothing but deliveries are answered and then forgotten, as a server does
-    /// that crashes before it has written an asynchronous commit down.
+    /// The next `calls` settlements that tell of nothing but deliveries of ready messages are answered and then
+    /// forgotten, as a server does that crashes before it has written an asynchronous commit down.
     ///
-    /// Only those: where a message has to wait, a relay counts on it. It would hold those behind it for nothing, they
-    /// would be due at once, and the message, still ready, would arrive behind them.
+    /// Only those: where a message has to wait, or has waited, a relay counts on it. It would hold those behind it for
+    /// nothing, or take a key for free whose messages still wait, and the message would arrive behind its followers.
     pub fn lose_settles(&self, calls: u32) {
         self.change(Verb::Settle, |plan| plan.forget = calls);
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, SettleReport, Settlement,
-    Verdict, Vitals,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, Room, SettleReport,
+    Settlement, Verdict, Vitals,
 };
 
 use super::clock::{Micros, span, time};
@@ -82,9 +82,10 @@ impl RelayStore for MemoryStore {
     }
 
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
-        let only_delivered = settlements
-            .iter()
-            .all(|settlement| settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered));
+        let only_delivered = settlements.iter().all(|settlement| {
+            let delivered = settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered);
+            delivered && settlement.place.room == Room::Ready
+        });
         let forgets = only_delivered && self.faults().forgets_settle();
         self.call(Verb::Settle, |tables, now| {
             let before = forgets.then(|| tables.messages());
