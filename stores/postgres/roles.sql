@@ -39,7 +39,7 @@ GRANT INSERT (consumer, message_id), SELECT (consumer, message_id) ON outbox_inb
 GRANT SELECT, UPDATE, DELETE ON outbox_item TO {worker};
 GRANT USAGE ON SEQUENCE outbox_claim_number TO {worker};
 GRANT SELECT ON outbox_setting, outbox_migration TO {worker};
-GRANT EXECUTE ON FUNCTION outbox_item_limit TO {worker};
+GRANT EXECUTE ON FUNCTION outbox_item_limit, outbox_claim_items, outbox_complete_items TO {worker};
 
 -- Relaying.
 GRANT SELECT, DELETE ON outbox_message TO {relay_role};

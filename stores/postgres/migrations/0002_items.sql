@@ -123,3 +123,77 @@ REVOKE ALL ON FUNCTION outbox_emit_item FROM PUBLIC;
 CREATE FUNCTION outbox_item_limit() RETURNS integer LANGUAGE sql STABLE AS $$
     SELECT coalesce((SELECT value::integer FROM outbox_setting WHERE name = 'item_max_attempts'), 5)
 $$;
+
+-- Hands items out. A function, because its plan is kept by the session, with the settings that it is made with: rows are
+-- found by the index of what is due and by their place, however large or small the planner takes the table to be.
+--
+-- Rows that another worker is claiming at this moment are passed over, so workers never wait for each other. A row that
+-- was claimed since our snapshot is looked at again when it is locked, and is not due any more. A locked row stays where it
+-- is; one that moved before it was locked is not there for our snapshot, and is left for the next claim.
+-- Materialized: joined into the update, the limit would be taken anew for every row.
+CREATE FUNCTION outbox_claim_items(p_worker text, p_limit bigint, p_lease bigint)
+RETURNS TABLE (
+    is_failed boolean, due_at timestamptz, seq bigint, claim bigint, id uuid, topic text, payload bytea, content_type text,
+    headers text, key text, aggregate_type text, aggregate_id text, schema_version integer, idempotency_key text,
+    priority smallint, created_at timestamptz, expires_at timestamptz, attempts integer, max_attempts integer)
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
+#variable_conflict use_column
+DECLARE
+    v_claim bigint := nextval('outbox_claim_number');
+    v_most integer := outbox_item_limit();
+    v_until timestamptz := now() + p_lease * interval '1 microsecond';
+BEGIN
+    RETURN QUERY
+    WITH due AS MATERIALIZED (
+        SELECT ctid AS place, next_attempt_at, attempts >= coalesce(max_attempts, v_most) AS is_spent,
+            coalesce(expires_at <= now(), false) AS is_expired
+        FROM outbox_item
+        WHERE state IN ('pending', 'retry', 'running') AND next_attempt_at <= now()
+        ORDER BY next_attempt_at, seq LIMIT p_limit
+        FOR UPDATE SKIP LOCKED
+    )
+    UPDATE outbox_item AS i SET
+        state = CASE WHEN d.is_spent OR d.is_expired THEN 'failed' ELSE 'running' END,
+        claim = v_claim,
+        attempts = i.attempts + CASE WHEN d.is_spent OR d.is_expired THEN 0 ELSE 1 END,
+        lease_owner = CASE WHEN d.is_spent OR d.is_expired THEN NULL ELSE p_worker END,
+        leased_at = now(),
+        lease_until = v_until,
+        next_attempt_at = v_until,
+        last_error = CASE
+            WHEN d.is_expired THEN 'it had expired before it was claimed'
+            WHEN d.is_spent AND i.state = 'running' THEN
+                'its last attempt did not end: the lease of worker ' || i.lease_owner || ' ran out'
+            WHEN d.is_spent THEN coalesce(i.last_error, 'it has no attempt left')
+            ELSE i.last_error END
+    FROM due AS d
+    WHERE i.ctid = d.place
+    RETURNING
+        i.state = 'failed', d.next_attempt_at, i.seq, i.claim, i.id, i.topic, i.payload, i.content_type, i.headers::text,
+        i.key, i.aggregate_type, i.aggregate_id, i.schema_version, i.idempotency_key, i.priority, i.created_at, i.expires_at,
+        i.attempts, coalesce(i.max_attempts, v_most);
+END
+$$;
+
+-- Deletes items that are done, and returns those that were not held: nearly always none, so nearly nothing is sent back.
+-- A function for its plan, as above.
+CREATE FUNCTION outbox_complete_items(p_worker text, p_items bigint[], p_claim bigint) RETURNS SETOF bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+SET plan_cache_mode = force_generic_plan AS $$
+DECLARE
+    v_done bigint[];
+BEGIN
+    WITH done AS (
+        DELETE FROM outbox_item
+        -- The state as an expression: compared by itself it would let the planner read all of the index of what is due.
+        WHERE seq = ANY (p_items) AND claim = p_claim AND lease_owner = p_worker AND state || '' = 'running'
+            AND lease_until > clock_timestamp()
+        RETURNING seq
+    )
+    SELECT array_agg(seq) INTO v_done FROM done;
+    IF cardinality(v_done) IS DISTINCT FROM cardinality(p_items) THEN
+        RETURN QUERY SELECT i.seq FROM unnest(p_items) AS i (seq) WHERE i.seq <> ALL (coalesce(v_done, '{}'));
+    END IF;
+END
+$$;

@@ -1,4 +1,2 @@
--- $1 worker, $2 items, $3 the claim's number. Returns those that were held.
-DELETE FROM outbox_item
-WHERE seq = ANY ($2) AND claim = $3 AND lease_owner = $1 AND state = 'running' AND lease_until > clock_timestamp()
-RETURNING seq
+-- $1 worker, $2 items, $3 the claim's number. Returns those that were not held.
+SELECT outbox_complete_items($1, $2, $3)

@@ -3,5 +3,5 @@ UPDATE outbox_item SET
     state = CASE WHEN attempts >= coalesce(max_attempts, outbox_item_limit()) THEN 'failed' ELSE 'retry' END,
     lease_owner = NULL, leased_at = NULL, lease_until = NULL, next_attempt_at = now() + $4 * interval '1 microsecond',
     last_error = $5
-WHERE seq = $2 AND claim = $3 AND lease_owner = $1 AND state = 'running' AND lease_until > clock_timestamp()
+WHERE seq = $2 AND claim = $3 AND lease_owner = $1 AND state || '' = 'running' AND lease_until > clock_timestamp()
 RETURNING state = 'failed'

@@ -43,6 +43,7 @@ pub(crate) struct Inner {
     pub(crate) read_pool: Pool,
     pub(crate) settle_pool: Pool,
     pub(crate) work_pool: Pool,
+    pub(crate) done_pool: Pool,
     pub(crate) operate_pool: Pool,
     pub(crate) emit_pool: Pool,
 }
@@ -64,6 +65,7 @@ impl PostgresStore {
             read_pool: pool(16, limit, crate::read::SETTINGS),
             settle_pool: pool(4, limit, crate::settle::SETTINGS),
             work_pool: pool(8, limit, crate::work::SETTINGS),
+            done_pool: pool(4, limit, crate::work::DONE_SETTINGS),
             operate_pool: pool(4, limit.max(OPERATE_LIMIT), ""),
             emit_pool: pool(64, limit, ""),
             connector,

@@ -23,6 +23,9 @@ use crate::store::Inner;
 pub(crate) const SETTINGS: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
 
+/// An item that is done and comes back after a crash is only done twice, so the commit is not waited for.
+pub(crate) const DONE_SETTINGS: &str = "SET LOCAL synchronous_commit = off";
+
 #[async_trait]
 impl WorkStore for PostgresStore {
     async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>> {
@@ -44,7 +47,7 @@ impl WorkStore for PostgresStore {
         let (what, lease) = ("leases on items could not be renewed", micros(lease));
         let sql = &self.0.texts.extend_items;
         let more: [Param<'_>; 1] = [(&lease, Type::INT8)];
-        on_held(&self.0.work_pool, what, sql, worker, claims, &more).await
+        on_held(&self.0.work_pool, what, sql, worker, claims, &more, Answer::Held).await
     }
 
     async fn release(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
@@ -56,18 +59,18 @@ impl WorkStore for PostgresStore {
             worker,
             claims,
             &[],
+            Answer::Held,
         )
         .await
     }
 
     async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
-        let what = "items could not be marked as done";
-        let texts = &self.0.texts;
-        let sql = match self.0.config.retention {
-            Some(_) => &texts.keep_items,
-            None => &texts.complete_items,
+        let (what, inner) = ("items could not be marked as done", &self.0);
+        let (pool, sql, answer) = match inner.config.retention {
+            Some(_) => (&inner.settle_pool, &inner.texts.keep_items, Answer::Held),
+            None => (&inner.done_pool, &inner.texts.complete_items, Answer::Lost),
         };
-        on_held(&self.0.settle_pool, what, sql, worker, claims, &[]).await
+        on_held(pool, what, sql, worker, claims, &[], answer).await
     }
 
     async fn mark_retry(&self, worker: &str, claim: Claim, delay: Duration, error: &str) -> Result<ItemState> {
@@ -171,10 +174,20 @@ impl Inner {
         let what = "items could not be claimed";
         let (limit, lease) = (number(limit), micros(lease));
         let params: [Param<'_>; 3] = [(&worker, Type::TEXT), (&limit, Type::INT8), (&lease, Type::INT8)];
-        let rows = self.work_pool.run(what, &self.texts.claim_items, &params).await?;
-        let mut taken = Vec::with_capacity(rows.len());
-        for row in &rows {
-            taken.extend(claimed(what, row)?);
+        let statement = Statement {
+            sql: &self.texts.claim_items,
+            params: params.to_vec(),
+        };
+        let lent = self.work_pool.lend().await?;
+        // The function has its settings itself.
+        let rows = lent
+            .run_taking(what, &[statement], true, &|_, row| claimed(what, &row))
+            .await?;
+        lent.give_back();
+        let (mut found, mut taken) = (0, Vec::new());
+        for row in rows.into_iter().flatten() {
+            found += 1;
+            taken.extend(row?);
         }
         // An update returns its rows as it comes across them.
         taken.sort_unstable_by_key(|row| (row.due, row.claim.seq));
@@ -185,7 +198,7 @@ impl Inner {
                 Err(why) => self.give_up_unreadable(worker, row.claim, &why).await?,
             }
         }
-        Ok((rows.len(), items))
+        Ok((found, items))
     }
 
     async fn give_up_unreadable(&self, worker: &str, claim: Claim, why: &str) -> Result<()> {
@@ -202,6 +215,15 @@ impl Inner {
     }
 }
 
+/// Which items a statement names in its answer.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answer {
+    /// Those that were held.
+    Held,
+    /// Those that were not.
+    Lost,
+}
+
 /// Runs a statement on the items of each number, all in one round trip, and returns those that were not held.
 async fn on_held(
     pool: &Pool,
@@ -210,6 +232,7 @@ async fn on_held(
     worker: &str,
     claims: &[Claim],
     more: &[Param<'_>],
+    answer: Answer,
 ) -> Result<Vec<Claim>> {
     if claims.is_empty() {
         return Ok(Vec::new());
@@ -230,12 +253,12 @@ async fn on_held(
     let lent = pool.lend().await?;
     let found = lent.run_all(what, &statements).await?;
     lent.give_back();
-    let mut held = BTreeSet::new();
+    let mut named = BTreeSet::new();
     for (rows, number) in found.iter().zip(numbers.keys()) {
         for row in rows {
-            held.insert((column::<i64>(what, row, 0)?, *number));
+            named.insert((column::<i64>(what, row, 0)?, *number));
         }
     }
-    let is_lost = |claim: &&Claim| !held.contains(&(claim.seq, claim.number));
+    let is_lost = |claim: &&Claim| named.contains(&(claim.seq, claim.number)) == (answer == Answer::Lost);
     Ok(claims.iter().filter(is_lost).copied().collect())
 }

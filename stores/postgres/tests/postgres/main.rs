@@ -19,3 +19,4 @@ mod scratch;
 mod settle;
 mod tls;
 mod wake;
+mod work;

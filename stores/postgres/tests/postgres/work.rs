@@ -1,0 +1,82 @@
+//! Items: what a hand-out and a mark make the server do.
+
+use sendoff::store::{Claim, WorkStore};
+use tokio_postgres::types::{ToSql, Type};
+
+use crate::scratch::{LEASE, Scratch};
+
+/// A planner that takes the table to be small likes to read the index of what is due from end to end, for every batch.
+#[tokio::test]
+async fn marking_reads_the_items_and_no_index_as_a_whole() {
+    let scratch = Scratch::new().await;
+    scratch
+        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 2000)")
+        .await;
+    let items = scratch.store.claim_batch("one", 100, LEASE).await.unwrap();
+    let seqs: Vec<i64> = items.iter().map(|item| item.claim.seq).collect();
+    let (number, lease) = (items[0].claim.number, 60_000_000_i64);
+    let four: [(&(dyn ToSql + Sync), Type); 4] = [
+        (&"one", Type::TEXT),
+        (&seqs, Type::INT8_ARRAY),
+        (&number, Type::INT8),
+        (&lease, Type::INT8),
+    ];
+    let three = &four[..3];
+    let read = "SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))::bigint FROM pg_index \
+                WHERE indrelid = 'outbox_item'::regclass AND indexrelid::regclass::text LIKE '%due'";
+    let marks = [
+        (include_str!("../../sql/extend_items.sql"), &four[..], 100),
+        (include_str!("../../sql/release_items.sql"), three, 100),
+        (include_str!("../../sql/keep_items.sql"), three, 100),
+        // It names those that were not held.
+        (include_str!("../../sql/complete_items.sql"), three, 0),
+    ];
+    for (sql, params, named) in marks {
+        scratch.run("BEGIN; SET LOCAL enable_seqscan = off").await;
+        let rows = scratch
+            .sql
+            .query_typed(&scratch.names.render(sql), params)
+            .await
+            .unwrap();
+        assert_eq!(rows.len(), named, "{sql}");
+        let row = scratch.sql.query_one(&scratch.names.render(read), &[]).await.unwrap();
+        assert_eq!(row.get::<_, i64>(0), 0, "{sql}");
+        scratch.run("ROLLBACK").await;
+    }
+}
+
+/// A batch may hold items of several hand-outs, the same twice, and some that are lost.
+#[tokio::test]
+async fn exactly_the_items_that_were_not_held_are_named() {
+    let scratch = Scratch::new().await;
+    scratch
+        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 6)")
+        .await;
+    let claimed = async |limit| -> Vec<Claim> {
+        let items = scratch.store.claim_batch("one", limit, LEASE).await.unwrap();
+        items.iter().map(|item| item.claim).collect()
+    };
+    let (first, second) = (claimed(3).await, claimed(3).await);
+    scratch
+        .run(&format!(
+            "UPDATE outbox_item SET claim = claim + 1000 WHERE seq = {}",
+            first[1].seq
+        ))
+        .await;
+    let mut asked = [first.clone(), second.clone()].concat();
+    asked.push(first[0]);
+    asked.push(Claim {
+        seq: second[0].seq,
+        number: first[0].number,
+    });
+    let lost = scratch.store.mark_success("one", &asked).await.unwrap();
+    assert_eq!(lost, [first[1], asked[7]]);
+    assert_eq!(
+        scratch
+            .value("SELECT string_agg(seq::text, ',') FROM outbox_item")
+            .await,
+        first[1].seq.to_string()
+    );
+    let lost = scratch.store.mark_success("one", &asked).await.unwrap();
+    assert_eq!(lost, asked, "an item is marked once");
+}
