@@ -1,13 +1,17 @@
 //! One connection to the server.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use mysql_async::{Conn, Opts, OptsBuilder};
+use mysql_async::{Conn, DriverError, Error as MysqlError, Opts, OptsBuilder};
 use sendoff::{Error, ErrorKind, Result};
 use tokio::time::timeout;
 
 use crate::config::MysqlConfig;
 use crate::error::{bad_url, from_driver, timed_out};
+use crate::tls::Mode;
+use crate::url;
 
 /// What every session of ours starts with, whatever the server is set to. READ COMMITTED: no locks on the gaps between
 /// rows, so emitting, settling and operators' actions do not meet where there is nothing.
@@ -17,6 +21,10 @@ const SESSION: &str = "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED";
 #[derive(Debug, Clone)]
 pub struct Connector {
     opts: Opts,
+    /// The same without encryption, where it is only preferred.
+    plain: Option<Opts>,
+    /// Whether the server was found to have no encryption, where it is only preferred.
+    is_plain: Arc<AtomicBool>,
     connect_timeout: Duration,
 }
 
@@ -32,11 +40,13 @@ impl Connector {
                 .because("a timeout is zero")
                 .next_step("give connect_timeout and statement_timeout a length"));
         }
-        let url = match config.url.strip_prefix("mariadb://") {
-            Some(rest) => format!("mysql://{rest}"),
-            None => config.url.clone(),
-        };
+        let (url, tls) = url::split(WHAT, &config.url)?;
         let opts = Opts::from_url(&url).map_err(|_| bad_url(WHAT))?;
+        let (mode, encryption) = (tls.mode(&opts), tls.options(&opts)?);
+        if encryption.is_some() {
+            // The driver builds its own TLS settings, out of the provider of the process.
+            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
+        }
         // A lock is waited for no longer than the call may take, so that the server says so before we hang up.
         let lock_wait = config.statement_timeout.as_secs().clamp(1, 10);
         let builder = OptsBuilder::from_opts(opts)
@@ -53,17 +63,35 @@ impl Connector {
                 "SET NAMES utf8mb4 COLLATE utf8mb4_bin".to_owned(),
             ]);
         Ok(Self {
-            opts: builder.into(),
+            plain: (mode == Mode::Prefer).then(|| builder.clone().into()),
+            is_plain: Arc::default(),
+            opts: builder.ssl_opts(encryption).into(),
             connect_timeout: config.connect_timeout,
         })
     }
 
     pub(crate) async fn connect(&self) -> Result<Conn> {
         let what = "cannot connect to the database";
-        match timeout(self.connect_timeout, Conn::new(self.opts.clone())).await {
+        match timeout(self.connect_timeout, self.dial()).await {
             Ok(connected) => connected.map_err(|error| from_driver(what, error)),
             Err(_) => Err(timed_out(what, self.connect_timeout)),
         }
+    }
+
+    async fn dial(&self) -> Result<Conn, MysqlError> {
+        let Some(plain) = &self.plain else {
+            return Conn::new(self.opts.clone()).await;
+        };
+        if !self.is_plain.load(Ordering::Relaxed) {
+            match Conn::new(self.opts.clone()).await {
+                // It says so before anything was sent.
+                Err(MysqlError::Driver(DriverError::NoClientSslFlagFromServer)) => {
+                    self.is_plain.store(true, Ordering::Relaxed);
+                }
+                connected => return connected,
+            }
+        }
+        Conn::new(plain.clone()).await
     }
 }
 

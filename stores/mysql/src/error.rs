@@ -5,7 +5,7 @@ use std::error::Error as StdError;
 use std::fmt;
 use std::time::Duration;
 
-use mysql_async::{DriverError, Error as MysqlError};
+use mysql_async::{DriverError, Error as MysqlError, IoError};
 use sendoff::{Error, ErrorKind};
 
 /// What the server said.
@@ -41,10 +41,13 @@ pub(crate) fn from_driver(what: &str, error: MysqlError) -> Error {
         }
         // Its words may quote the URL, and that may hold a password.
         MysqlError::Url(_) => bad_url(what),
-        MysqlError::Io(error) => Error::new(ErrorKind::Unreachable, what)
-            .because(error.to_string())
-            .next_step(UNREACHABLE)
-            .with_source(error),
+        MysqlError::Io(error) => {
+            let (kind, why, next) = match tls_error(&error) {
+                Some(tls) => (ErrorKind::Denied, tls.to_string(), tls_advice(tls)),
+                None => (ErrorKind::Unreachable, error.to_string(), UNREACHABLE),
+            };
+            Error::new(kind, what).because(why).next_step(next).with_source(error)
+        }
         MysqlError::Driver(error) => from_connection(what, error),
         MysqlError::Other(error) => odd_answer(what, error.to_string()),
     }
@@ -80,6 +83,25 @@ pub(crate) fn odd_answer(what: &str, why: impl Into<String>) -> Error {
         .next_step("check that the outbox's procedures and tables are of this program's version: `sendoff migrate`")
 }
 
+/// What a failed handshake means; `None` for an error of the network.
+fn tls_error(error: &IoError) -> Option<&rustls::Error> {
+    let source = match error {
+        IoError::Io(error) => error.get_ref().map(|inner| inner as &(dyn StdError + 'static)),
+        IoError::Tls(error) => StdError::source(error),
+    };
+    source.and_then(|source| source.downcast_ref())
+}
+
+fn tls_advice(error: &rustls::Error) -> &'static str {
+    match error {
+        rustls::Error::InvalidCertificate(_) => {
+            "set sslrootcert in the database's URL to its authority, and use the host name that is in its certificate; \
+             sslmode=require encrypts without checking whom it talks to"
+        }
+        _ => "check sslcert and sslkey in the database's URL, and the server's log",
+    }
+}
+
 fn from_connection(what: &str, error: DriverError) -> Error {
     let (kind, next) = match &error {
         DriverError::ConnectionClosed | DriverError::CantParseServerVersion { .. } | DriverError::PoolDisconnected => {
@@ -88,6 +110,10 @@ fn from_connection(what: &str, error: DriverError) -> Error {
         DriverError::UnknownAuthPlugin { .. } | DriverError::MysqlOldPasswordDisabled => (
             ErrorKind::Unsupported,
             "give the user another way to log in: mysql_native_password or caching_sha2_password",
+        ),
+        DriverError::NoClientSslFlagFromServer => (
+            ErrorKind::Unsupported,
+            "switch TLS on at the server; where nobody can read along, sslmode=disable in the database's URL does without",
         ),
         DriverError::PacketTooLarge => (ErrorKind::Invalid, "raise max_allowed_packet of the server"),
         _ => return odd_answer(what, error.to_string()).with_source(error),

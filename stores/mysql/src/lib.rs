@@ -43,6 +43,8 @@ mod read;
 mod settle;
 mod store;
 mod texts;
+mod tls;
+mod url;
 mod vitals;
 mod work;
 

@@ -14,4 +14,5 @@ mod rights;
 mod scratch;
 mod side_lanes;
 mod storm;
+mod tls;
 mod zones;

@@ -1,0 +1,82 @@
+//! The database's URL, taken apart: what the driver reads itself, and what it leaves to us.
+
+use percent_encoding::percent_decode_str;
+use sendoff::Result;
+
+use crate::error::bad_url;
+use crate::tls::{Mode, TlsParams};
+
+/// Takes `sslmode`, `sslrootcert`, `sslcert` and `sslkey` out of a URL, because the driver knows other words. Returns the
+/// rest, with the scheme that the driver knows.
+///
+/// # Errors
+/// [`sendoff::ErrorKind::Invalid`], without the text, which may hold a password.
+pub(crate) fn split(what: &str, url: &str) -> Result<(String, TlsParams)> {
+    let url = match url.strip_prefix("mariadb://") {
+        Some(rest) => format!("mysql://{rest}"),
+        None => url.to_owned(),
+    };
+    let mut tls = TlsParams::default();
+    let Some((rest, query)) = url.split_once('?') else {
+        return Ok((url, tls));
+    };
+    let mut kept = Vec::new();
+    for pair in query.split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let value = percent_decode_str(value).decode_utf8().map_err(|_| bad_url(what))?;
+        match name {
+            "sslmode" => tls.mode = Some(Mode::parse(&value)?),
+            "sslrootcert" => tls.root_cert = Some(value.as_ref().into()),
+            "sslcert" => tls.cert = Some(value.as_ref().into()),
+            "sslkey" => tls.key = Some(value.as_ref().into()),
+            // The driver's own, which say less: two masters would be one too many.
+            "require_ssl" | "verify_ca" | "verify_identity" | "built_in_roots" => return Err(drivers_own(what)),
+            _ => kept.push(pair),
+        }
+    }
+    let mark = if kept.is_empty() { "" } else { "?" };
+    Ok((format!("{rest}{mark}{}", kept.join("&")), tls))
+}
+
+fn drivers_own(what: &str) -> sendoff::Error {
+    sendoff::Error::new(sendoff::ErrorKind::Invalid, what)
+        .because("its URL says how to encrypt in words of the driver: require_ssl, verify_ca, verify_identity, built_in_roots")
+        .next_step("use sslmode: disable, prefer, require or verify-full")
+}
+
+#[cfg(test)]
+mod tests {
+    use sendoff::ErrorKind;
+
+    use super::*;
+
+    #[test]
+    fn what_is_ours_is_taken_and_the_rest_stays() {
+        let url =
+            "mariadb://u:p%40w@h:5/d?sslmode=verify-full&tcp_nodelay=true&sslrootcert=/a%20b/ca.pem&sslcert=c&sslkey=k";
+        let expected = TlsParams {
+            mode: Some(Mode::VerifyFull),
+            root_cert: Some("/a b/ca.pem".into()),
+            cert: Some("c".into()),
+            key: Some("k".into()),
+        };
+        let (rest, tls) = split("x", url).unwrap();
+        assert_eq!(
+            (rest.as_str(), &tls),
+            ("mysql://u:p%40w@h:5/d?tcp_nodelay=true", &expected)
+        );
+        for url in ["mysql://u@h/d", "mysql://u@h/d?tcp_nodelay=true"] {
+            assert_eq!(split("x", url).unwrap(), (url.to_owned(), TlsParams::default()));
+        }
+        assert_eq!(split("x", "mysql://u@h/d?sslmode=disable").unwrap().0, "mysql://u@h/d");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_refused_without_being_quoted() {
+        for query in ["sslmode=hunter2", "sslrootcert=hunter2%ff", "require_ssl=hunter2"] {
+            let error = split("x", &format!("mysql://a:hunter2@h/d?{query}")).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(!format!("{error} {error:?}").contains("hunter2"), "{error:?}");
+        }
+    }
+}
