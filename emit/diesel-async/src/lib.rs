@@ -1,7 +1,7 @@
 //! Emit Sendoff messages inside a diesel-async transaction.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut AsyncPgConnection`, which is
-//! what the closure of a transaction gets.
+//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut AsyncPgConnection`, and with the
+//! feature `mysql` (on unless switched off) `&mut AsyncMysqlConnection`, which is what the closure of a transaction gets.
 //!
 //! ```no_run
 //! use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
@@ -33,8 +33,13 @@
 //! `sendoff::emit` says so.
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "mysql")]
+mod mysql;
 mod query;
 mod transaction;
+
+#[cfg(feature = "mysql")]
+pub use mysql::DieselAsyncMysql;
 
 use diesel_async::AsyncPgConnection;
 
@@ -51,7 +56,7 @@ impl OutboxTx<DieselAsync> for &mut AsyncPgConnection {
     }
 
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
-        transaction::warn_if_none(self);
+        transaction::warn_if_none(&mut **self);
         query::run(self, statement).await
     }
 }

@@ -1,13 +1,11 @@
 //! Whether there is a transaction at all.
 
-use diesel_async::{AsyncConnection, AsyncPgConnection, TransactionManager};
-
-type Manager = <AsyncPgConnection as AsyncConnection>::TransactionManager;
+use diesel_async::{AsyncConnection, TransactionManager};
 
 /// Warns when the connection is not inside a transaction. A broken transaction manager is not reported here: the
 /// statement itself fails then.
-pub(crate) fn warn_if_none(connection: &mut AsyncPgConnection) {
-    let depth = Manager::transaction_manager_status_mut(connection).transaction_depth();
+pub(crate) fn warn_if_none<C: AsyncConnection>(connection: &mut C) {
+    let depth = C::TransactionManager::transaction_manager_status_mut(connection).transaction_depth();
     if matches!(depth, Ok(None)) {
         tracing::warn!(
             target: "sendoff::emit",
