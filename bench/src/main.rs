@@ -4,6 +4,7 @@
 
 mod backlog;
 mod celery;
+mod conflicts;
 mod core;
 mod cpu;
 mod figure;
