@@ -14,7 +14,7 @@ use super::nursery;
 use crate::{child, interrupt};
 
 /// Generous, because the machine may be compiling at the same time.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// How long a server gets for an orderly stop before it is killed.
 const STOPPED_WITHIN: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 
 /// Generous: the machine may be compiling at the same time.
-const READY_WITHIN: Duration = Duration::from_secs(60);
+const READY_WITHIN: Duration = Duration::from_secs(180);
 
 /// Waits for a signal to stop by itself.
 const STOPPED_WITHIN: Duration = Duration::from_secs(20);
