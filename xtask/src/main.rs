@@ -15,6 +15,7 @@ mod languages;
 mod nested;
 mod packages;
 mod servers;
+mod tansu;
 mod test;
 mod tidy;
 

@@ -9,7 +9,7 @@ use std::thread;
 use anyhow::{Context, Result, anyhow};
 
 use crate::languages::Languages;
-use crate::{child, nested, packages};
+use crate::{child, nested, packages, tansu};
 use mariadb::MariaDb;
 use pgbouncer::PgBouncer;
 use postgres::Postgres;
@@ -74,6 +74,10 @@ impl Servers {
     /// Installs what is missing and starts everything on free ports.
     pub(crate) fn start(tuning: Tuning, keep_on_failure: bool) -> Result<Self> {
         packages::install_missing()?;
+        let kafka = match tuning {
+            Tuning::Tests => Some(tansu::install_missing()?),
+            Tuning::Bench => None,
+        };
         let scratch = Scratch::create(keep_on_failure)?;
         let faketime = packages::FAKETIME.file()?;
         let languages = Languages::install()?;
@@ -97,12 +101,16 @@ impl Servers {
             (rabbitmq, mariadb, databases)
         });
         let (postgres, pgbouncer) = databases?;
+        let mut programs = packages::programs()?;
+        if let Some(kafka) = kafka {
+            programs.push((tansu::VARIABLE, kafka.into()));
+        }
         Ok(Self {
             pgbouncer,
             postgres,
             mariadb: mariadb?,
             rabbitmq: rabbitmq?,
-            programs: packages::programs()?,
+            programs,
             faketime,
             languages,
             scratch,

@@ -24,6 +24,7 @@
 )]
 
 mod certificates;
+mod kafka;
 mod mosquitto;
 mod nats;
 mod options;
@@ -35,6 +36,7 @@ mod redis;
 mod server;
 
 pub use certificates::{Authority, Certificate};
+pub use kafka::Kafka;
 pub use mosquitto::Mosquitto;
 pub use nats::Nats;
 pub use options::Options;

@@ -1,0 +1,124 @@
+//! A broker that speaks Kafka and keeps its records in a file (tansu), read by a consumer.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by it"
+)]
+
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
+use rdkafka::message::{Message as _, OwnedMessage};
+use sendoff::{ErrorKind, Outcome, Sink as _};
+use sendoff_sink_kafka::{Compression, KafkaConfig, KafkaSink};
+use sendoff_testkit::servers::Kafka;
+use tokio::time::timeout;
+
+mod scene;
+use scene::{PARTITIONS, batch, delivers, message, read, stored, stores_all_that_messages_have};
+
+async fn broker() -> Kafka {
+    let broker = Kafka::start().await;
+    let mut settings = ClientConfig::new();
+    settings.set("bootstrap.servers", broker.address());
+    let admin: AdminClient<DefaultClientContext> = settings.create().unwrap();
+    let topics = [NewTopic::new("orders", PARTITIONS, TopicReplication::Fixed(1))];
+    let created = admin.create_topics(&topics, &AdminOptions::new()).await.unwrap();
+    assert_eq!(created, [Ok("orders".to_owned())]);
+    broker
+}
+
+fn config(broker: &Kafka) -> KafkaConfig {
+    KafkaConfig {
+        // Longer than it takes to start again on a busy machine: tansu 0.6 does not survive the new epoch of a producer
+        // that has given up a message on its way.
+        ack_timeout: Duration::from_secs(50),
+        connect_timeout: Duration::from_secs(10),
+        ..KafkaConfig::new([broker.address()])
+    }
+}
+
+fn sink(broker: &Kafka) -> KafkaSink {
+    KafkaSink::new(config(broker)).unwrap()
+}
+
+#[tokio::test]
+async fn records_have_all_that_messages_have_and_keys_pick_partitions_as_in_java() {
+    let broker = broker().await;
+    stores_all_that_messages_have(&sink(&broker), &broker.address()).await;
+}
+
+#[tokio::test]
+async fn records_that_were_made_smaller_are_read_as_they_were() {
+    let broker = broker().await;
+    for (number, compression) in [Compression::Lz4, Compression::Gzip].into_iter().enumerate() {
+        let smaller = KafkaConfig {
+            compression,
+            ..config(&broker)
+        };
+        let body = "made smaller ".repeat(100);
+        let messages = [Arc::new(message("orders", Some("k"), body.as_bytes()))];
+        delivers(&KafkaSink::new(smaller).unwrap(), &messages).await;
+        let records = stored(&broker.address(), number + 1).await;
+        assert!(
+            records.iter().all(|record| record.payload() == Some(body.as_bytes())),
+            "{compression:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_topic_that_is_not_there_is_named_by_the_check() {
+    let broker = broker().await;
+    for (topic, is_there) in [("orders", true), ("missing", false)] {
+        let fixed = KafkaConfig {
+            topic: topic.parse().unwrap(),
+            ..config(&broker)
+        };
+        let checked = KafkaSink::new(fixed).unwrap().check().await;
+        assert_eq!(
+            checked.map_err(|error| error.kind()).err(),
+            (!is_there).then_some(ErrorKind::NotFound)
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_broker_that_is_killed_under_batches_loses_nothing() {
+    let mut broker = broker().await;
+    let sink = Arc::new(sink(&broker));
+    let messages = batch(300);
+    for part in messages.chunks(100) {
+        let publishing = tokio::spawn({
+            let (sink, mut left) = (Arc::clone(&sink), part.to_vec());
+            async move {
+                while !left.is_empty() {
+                    let outcomes = sink.publish(&left).await;
+                    let mut outcomes = outcomes.iter();
+                    left.retain(|_| outcomes.next() != Some(&Outcome::Delivered));
+                }
+            }
+        });
+        broker.kill();
+        broker.restart().await;
+        timeout(Duration::from_secs(120), publishing)
+            .await
+            .expect("the broker is found again")
+            .unwrap();
+    }
+    // What was called delivered is there after one more crash.
+    broker.kill();
+    broker.restart().await;
+    let wanted: HashSet<Vec<u8>> = messages.iter().map(|message| message.payload.to_vec()).collect();
+    let has_all = move |records: &[OwnedMessage]| {
+        let found: HashSet<&[u8]> = records.iter().filter_map(|record| record.payload()).collect();
+        wanted.iter().all(|payload| found.contains(&payload[..]))
+    };
+    let records = read(&broker.address(), Duration::from_millis(1), has_all.clone()).await;
+    assert!(has_all(&records), "{} records", records.len());
+}
