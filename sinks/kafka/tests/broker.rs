@@ -93,8 +93,10 @@ async fn a_broker_that_is_killed_under_batches_loses_nothing() {
     let mut broker = broker().await;
     let sink = Arc::new(sink(&broker));
     let messages = batch(300);
+    delivers(&sink, &messages[..1]).await;
     for part in messages.chunks(100) {
-        let publishing = tokio::spawn({
+        broker.pause();
+        let mut publishing = tokio::spawn({
             let (sink, mut left) = (Arc::clone(&sink), part.to_vec());
             async move {
                 while !left.is_empty() {
@@ -104,6 +106,11 @@ async fn a_broker_that_is_killed_under_batches_loses_nothing() {
                 }
             }
         });
+        // It was sent, and nobody has answered.
+        assert!(
+            timeout(Duration::from_millis(300), &mut publishing).await.is_err(),
+            "delivered without a confirmation"
+        );
         broker.kill();
         broker.restart().await;
         timeout(Duration::from_secs(120), publishing)
