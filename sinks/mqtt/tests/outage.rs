@@ -216,10 +216,13 @@ async fn a_message_for_nobody_has_a_second_half_too() {
     const ANSWERS: &[&[u8]] = &[
         b"\x20\x03\x00\x00\x00",
         b"\x50\x03\x00\x01\x10",
-        // Only to who went on: the broker waits for it.
+        // Only to who went on: sent to the next message, it would be nonsense.
         b"\x70\x02\x00\x01",
+        b"\x50\x03\x00\x02\x10",
+        b"\x70\x02\x00\x02",
     ];
     let sink = scripted_for(Qos::ExactlyOnce, ANSWERS).await;
+    delivers(&sink, &batch("a", 1)).await;
     delivers(&sink, &batch("a", 1)).await;
 }
 
