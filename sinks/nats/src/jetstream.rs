@@ -113,18 +113,26 @@ impl<'a> Pass<'a> {
                 self.fates[index] = Fate::Decided(denied);
                 continue;
             }
-            if self.waiting.len() >= self.config.max_in_flight
-                && let Some(oldest) = self.waiting.pop_front()
-            {
-                self.settle(oldest).await;
+            if self.waiting.len() >= self.config.max_in_flight {
+                self.settle_oldest(self.waiting.len().div_ceil(2)).await;
             }
             // What follows stays unsent: the connection is gone, or takes nothing.
             if !self.hand_over(index, outgoing).await {
                 break;
             }
         }
-        while let Some(oldest) = self.waiting.pop_front() {
-            self.settle(oldest).await;
+        self.settle_oldest(self.waiting.len()).await;
+    }
+
+    /// Acknowledgements come about in the order of their messages: once the last of them is there, nobody has to be woken
+    /// for the others.
+    async fn settle_oldest(&mut self, count: usize) {
+        let mut oldest: VecDeque<Waiting> = self.waiting.drain(..count).collect();
+        if let Some(last) = oldest.pop_back() {
+            self.settle(last).await;
+        }
+        for waiting in oldest {
+            self.settle(waiting).await;
         }
     }
 
