@@ -83,8 +83,8 @@ pub struct Limits {
 /// - No payload and no secret in any reason or log line.
 /// - Cancel-safe: a relay that stops drops the future after its drain time; what was not confirmed is sent again later.
 ///
-/// The relay never hands a sink two messages of one ordering key at the same time, unless the sink promises with
-/// [`keeps_key_order`](Sink::keeps_key_order) to keep them in order.
+/// The relay never hands a sink two messages of one ordering key at the same time. A sink that could take them says so
+/// with [`keeps_key_order`](Sink::keeps_key_order); relays of this version make no use of that.
 #[async_trait]
 pub trait Sink: Send + Sync + 'static {
     /// Delivers a batch.
