@@ -63,6 +63,9 @@ impl MariaDb {
         fs::create_dir(&home)?;
         let setup = home.join("setup.sql");
         fs::write(&setup, SETUP)?;
+        // A server that starts removes all temporary tables from its folder, those of another one as well.
+        let temporary = home.join("temporary");
+        fs::create_dir(&temporary)?;
         account::give(&home)?;
         let data = format!("--datadir={}", home.join("data").display());
         child::run_quietly(
@@ -73,6 +76,7 @@ impl MariaDb {
                     "--skip-test-db",
                 ])
                 .arg(&data)
+                .env("TMPDIR", &temporary)
                 .current_dir(&home),
         )
         .context("could not create the data folder of the private MariaDB")?;
@@ -87,6 +91,7 @@ impl MariaDb {
                 format!("--port={port}"),
                 format!("--socket={}", home.join("socket").display()),
                 format!("--pid-file={}", home.join("pid").display()),
+                format!("--tmpdir={}", temporary.display()),
                 format!("--init-file={}", setup.display()),
             ])
             .current_dir(&home);

@@ -49,6 +49,8 @@ impl TlsServer {
         ] {
             std::fs::write(home.join(name), text).unwrap();
         }
+        // A server that starts removes all temporary tables from its folder, those of another one as well.
+        std::fs::create_dir(home.join("temporary")).unwrap();
         give(home);
         let named = |option: &str, file: &str| format!("--{option}={}", home.join(file).display());
         let made = as_account("mariadb-install-db")
@@ -58,6 +60,7 @@ impl TlsServer {
                 "--skip-test-db",
             ])
             .arg(named("datadir", "data"))
+            .env("TMPDIR", home.join("temporary"))
             .current_dir(home)
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -85,6 +88,7 @@ impl TlsServer {
                 named("datadir", "data"),
                 named("socket", "socket"),
                 named("pid-file", "pid"),
+                named("tmpdir", "temporary"),
             ])
             .args([named("init-file", "setup.sql"), named("ssl-ca", "ca.pem")])
             .args([named("ssl-cert", "server.pem"), named("ssl-key", "server.key")])
