@@ -39,6 +39,7 @@ impl Desk {
             let place = row.place();
             suspect.crashes >= self.crash_limit && suspect.seq == place.seq && suspect.leg == place.leg
         });
+        let guilty = guilty && !self.has_to_wait(&row);
         match row {
             Row::Message(delivery) | Row::Expired(delivery) if guilty => self.admit_crashed(delivery, epoch),
             Row::Message(delivery) => self.admit_message(delivery, epoch, now),

@@ -1,6 +1,7 @@
 //! Lanes that come and go.
 
 use super::*;
+use sendoff::store::Room;
 
 /// After so many messages one at a time a lane goes on as usual, even if there are always more.
 const CAREFUL_MESSAGES: u32 = 1000;
@@ -154,13 +155,46 @@ impl Desk {
 
     /// The next row of a careful lane, when none is being worked on: it is to be noted as suspect before
     /// [`Desk::admit_careful`] is called.
-    pub(crate) fn next_careful(&mut self) -> Option<(Lane, Place)> {
+    ///
+    /// One that has to wait for another of its key is none: no sink gets to see it. As a dead letter it would be due again
+    /// when an operator says so, before those that wait in front of it.
+    pub(crate) fn next_careful(&mut self, now: Instant) -> Option<(Lane, Place)> {
         if self.careful_item.is_some() {
             return None;
         }
-        let place = self.careful.front()?.place().clone();
-        self.careful_item = Some((place.lane, place));
-        self.careful_item.clone()
+        while let Some(row) = self.careful.pop_front() {
+            if self.has_to_wait(&row) {
+                self.admit(row, now);
+                continue;
+            }
+            let place = row.place().clone();
+            self.careful.push_front(row);
+            self.careful_item = Some((place.lane, place));
+            return self.careful_item.clone();
+        }
+        None
+    }
+
+    /// Whether a message would go nowhere but behind the head of its key.
+    pub(super) fn has_to_wait(&mut self, row: &Row) -> bool {
+        let Row::Message(delivery) = row else { return false };
+        let Some(key) = delivery.key.as_deref().map(Arc::<str>::from) else {
+            return false;
+        };
+        let place = &delivery.place;
+        if let (Room::Waiting, Some(leg)) = (place.room, &place.leg) {
+            let failed = self.failed.get(&(place.lane, key, leg.clone()));
+            return failed.is_some_and(|head| head.seq < place.seq);
+        }
+        let sinks = self.plan.topic(&delivery.topic).sinks;
+        let Some(lane) = self.lanes.get(&place.lane) else {
+            return false;
+        };
+        let is_blocked = |sink: &SinkIndex| {
+            let leg = self.plan.sinks[*sink].name.clone();
+            lane.blocked.contains_key(&(key.clone(), leg))
+        };
+        !sinks.is_empty() && sinks.iter().all(is_blocked)
     }
 
     /// The suspect is noted: now it may go.

@@ -332,14 +332,14 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
         desk.next_batch(0, Instant::now()).is_none(),
         "nothing goes before it is noted as suspect"
     );
-    assert_eq!(desk.next_careful().unwrap().1.seq, 6);
-    assert!(desk.next_careful().is_none(), "one at a time");
+    assert_eq!(desk.next_careful(Instant::now()).unwrap().1.seq, 6);
+    assert!(desk.next_careful(Instant::now()).is_none(), "one at a time");
     desk.admit_careful(Instant::now());
     let batch = desk.next_batch(0, Instant::now());
     answer(&mut desk, batch, &Outcome::Delivered);
     let settlements = desk.take_settlements(9);
     desk.settled(settlements, &SettleReport::default());
-    assert_eq!(desk.next_careful().unwrap().1.seq, 7);
+    assert_eq!(desk.next_careful(Instant::now()).unwrap().1.seq, 7);
     desk.admit_careful(Instant::now());
     let settlements = desk.take_settlements(9);
     assert_eq!(verdicts(&settlements.settlements), [(7, "dead, blocks")]);
@@ -349,7 +349,7 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     );
     desk.settled(settlements, &SettleReport::default());
     desk.take(vec![row(8, Some("k"))], Instant::now());
-    desk.next_careful();
+    desk.next_careful(Instant::now());
     desk.admit_careful(Instant::now());
     assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(8, "hold")]);
 }
@@ -445,12 +445,12 @@ async fn what_is_to_be_worked_on_alone_does_not_overtake_a_message_that_was_not_
         vec![row(1, Some("k")), row(2, Some("k")), row(3, Some("other"))],
         Instant::now(),
     );
-    desk.next_careful();
+    desk.next_careful(Instant::now());
     desk.admit_careful(Instant::now());
     let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
     desk.not_sent(ticket);
     assert_eq!(forgotten(&mut desk), [1, 2]);
-    assert_eq!(desk.next_careful().map(|(_, place)| place.seq), Some(3));
+    assert_eq!(desk.next_careful(Instant::now()).map(|(_, place)| place.seq), Some(3));
 }
 
 #[tokio::test(start_paused = true)]
@@ -468,4 +468,19 @@ async fn a_probe_whose_lane_was_lost_still_tells_of_its_sink() {
     desk.gain(&[grant_after_crashes(0)], Vec::new());
     desk.take(vec![row(2, Some("other"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+}
+
+#[tokio::test]
+async fn what_waits_for_the_head_of_its_key_is_no_suspect() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    let blocked = BlockedKey {
+        lane: 1,
+        key: "k".into(),
+        leg: "a".into(),
+    };
+    desk.gain(&[grant_after_crashes(2)], vec![blocked]);
+    desk.take(vec![row(1, Some("k")), row(2, Some("other"))], Instant::now());
+    let suspect = desk.next_careful(Instant::now());
+    assert_eq!(suspect.map(|(_, place)| place.seq), Some(2));
+    assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(1, "hold")]);
 }

@@ -16,7 +16,7 @@ impl Running {
         if self.suspecting {
             return;
         }
-        let Some((lane, place)) = self.desk.next_careful() else {
+        let Some((lane, place)) = self.desk.next_careful(Instant::now()) else {
             return;
         };
         self.suspecting = true;
