@@ -14,7 +14,7 @@ use sendoff_sink_mqtt::{MqttConfig, MqttSink, Qos, Version};
 use sendoff_testkit::servers::{Mosquitto, Options};
 
 mod scene;
-use scene::{Subscriber, batch, config, delivers, message, sink, text};
+use scene::{Subscriber, batch, delivers, message, patient, text};
 
 #[tokio::test]
 async fn messages_arrive_in_order_with_all_they_have() {
@@ -24,7 +24,7 @@ async fn messages_arrive_in_order_with_all_they_have() {
         let config = MqttConfig {
             qos,
             message_expiry: Some(Duration::from_secs(600)),
-            ..config(&broker)
+            ..patient(&broker)
         };
         let sink = MqttSink::new(config).unwrap();
         let mut full = message("orders/placed", b"\0\xff binary".to_vec());
@@ -68,7 +68,7 @@ async fn the_old_protocol_carries_envelopes() {
         let sink = MqttSink::new(MqttConfig {
             version: Version::V311,
             qos,
-            ..config(&broker)
+            ..patient(&broker)
         })
         .unwrap();
         sink.check().await.unwrap();
@@ -95,7 +95,7 @@ async fn a_broker_that_allows_little_at_a_time_is_not_overrun() {
             version,
             qos,
             max_in_flight,
-            ..config(&broker)
+            ..patient(&broker)
         })
         .unwrap();
         delivers(&sink, &batch("orders/placed", 60)).await;
@@ -107,7 +107,7 @@ async fn a_broker_that_allows_little_at_a_time_is_not_overrun() {
 async fn a_message_larger_than_the_broker_takes_is_permanent_and_names_both_sizes() {
     let broker = Mosquitto::start_with(Options::lines(["max_packet_size 4096"])).await;
     let mut subscriber = Subscriber::start(&broker).await;
-    let sink = sink(&broker);
+    let sink = MqttSink::new(patient(&broker)).unwrap();
     let messages = [
         message("a", vec![b'x'; 5000]),
         message("b", "{}"),
@@ -125,7 +125,7 @@ async fn a_message_larger_than_the_broker_takes_is_permanent_and_names_both_size
     let old = MqttConfig {
         version: Version::V311,
         max_packet_bytes: Some(4096),
-        ..config(&broker)
+        ..patient(&broker)
     };
     let outcomes = MqttSink::new(old).unwrap().publish(&messages).await;
     assert!(
@@ -140,7 +140,7 @@ async fn a_topic_that_no_broker_takes_is_permanent_and_the_others_go_on() {
     let mut subscriber = Subscriber::start(&broker).await;
     let config = MqttConfig {
         topic: "{header:tenant|}/{topic}".parse().unwrap(),
-        ..config(&broker)
+        ..patient(&broker)
     };
     let sink = MqttSink::new(config).unwrap();
     let mut wild = message("a/#", "{}");
@@ -166,7 +166,7 @@ async fn retained_messages_wait_for_who_comes_later() {
     let broker = Mosquitto::start().await;
     let sink = MqttSink::new(MqttConfig {
         retain: true,
-        ..config(&broker)
+        ..patient(&broker)
     })
     .unwrap();
     delivers(&sink, &batch("orders/last", 3)).await;
@@ -187,7 +187,11 @@ async fn a_topic_that_is_forbidden_fails_alone() {
     let broker = Mosquitto::start_with(Options::lines(lines)).await;
     let mut subscriber = Subscriber::start(&broker).await;
     for qos in [Qos::AtLeastOnce, Qos::ExactlyOnce] {
-        let sink = MqttSink::new(MqttConfig { qos, ..config(&broker) }).unwrap();
+        let sink = MqttSink::new(MqttConfig {
+            qos,
+            ..patient(&broker)
+        })
+        .unwrap();
         let messages = ["open/a", "secret", "open/b"].map(|topic| Arc::new(message(topic, "{}")));
         let outcomes = sink.publish(&messages).await;
         assert_eq!((&outcomes[0], &outcomes[2]), (&Outcome::Delivered, &Outcome::Delivered));
@@ -216,7 +220,7 @@ async fn who_may_not_log_in_is_told_without_the_password() {
                 version,
                 user: Some("app".into()),
                 password: Some(password.into()),
-                ..config(&broker)
+                ..patient(&broker)
             };
             MqttSink::new(config).unwrap()
         };

@@ -54,6 +54,15 @@ pub(crate) fn config(broker: &Mosquitto) -> MqttConfig {
     }
 }
 
+/// For brokers that are well: a busy machine is no outage.
+pub(crate) fn patient(broker: &Mosquitto) -> MqttConfig {
+    MqttConfig {
+        ack_timeout: Duration::from_secs(30),
+        connect_timeout: Duration::from_secs(30),
+        ..config(broker)
+    }
+}
+
 pub(crate) fn sink(broker: &Mosquitto) -> MqttSink {
     MqttSink::new(config(broker)).unwrap()
 }
