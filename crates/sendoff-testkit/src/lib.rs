@@ -11,6 +11,7 @@
 //! | what every sink must be able to do | [`sink_suite`] |
 //! | brokers to connect to, and to kill | [`servers`] |
 //! | a wire that can be cut | [`FaultProxy`] |
+//! | encryption for a server that has none | [`TlsProxy`] |
 #![forbid(unsafe_code)]
 
 pub mod emit_suite;
@@ -22,9 +23,11 @@ mod scripted_sink;
 pub mod servers;
 pub mod sink_suite;
 pub mod store_suite;
+mod tls_proxy;
 
 pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};
 pub use memory::{Faults, MemoryStore, Verb};
 pub use recording_hooks::RecordingHooks;
 pub use scripted_sink::{Act, Publication, ScriptedSink};
+pub use tls_proxy::TlsProxy;

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair};
 
 /// An authority that only this test trusts.
 pub struct Authority {
@@ -37,6 +37,10 @@ impl Authority {
     pub fn new() -> Self {
         let mut params = CertificateParams::default();
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        // A name of its own: OpenSSL takes a certificate for self-signed when it is called like its issuer.
+        params.distinguished_name = DistinguishedName::new();
+        let name = format!("test authority {:x}", fastrand::u64(..));
+        params.distinguished_name.push(DnType::CommonName, name);
         let key = KeyPair::generate().expect("a key is generated");
         let issuer = CertifiedIssuer::self_signed(params, key).expect("an authority signs itself");
         Self { issuer }

@@ -87,6 +87,10 @@ pub trait Broker: Send + Sync {
     /// Where it listens on 127.0.0.1.
     fn port(&self) -> u16;
 
+    /// Sinks will come in by this port of 127.0.0.1, too, where the suite has put its proxy. For brokers that tell their
+    /// clients where they are.
+    async fn reached_by(&mut self, _port: u16) {}
+
     /// A sink that sends to it.
     ///
     /// # Errors

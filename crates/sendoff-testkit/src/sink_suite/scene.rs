@@ -25,8 +25,9 @@ pub(super) struct Scene {
 }
 
 impl Scene {
-    pub(super) async fn new(broker: Box<dyn Broker>, capabilities: Capabilities) -> Self {
+    pub(super) async fn new(mut broker: Box<dyn Broker>, capabilities: Capabilities) -> Self {
         let proxy = FaultProxy::start(broker.port()).await;
+        broker.reached_by(proxy.port()).await;
         let format = *capabilities.formats.first().expect("a sink has a format");
         Self {
             broker,
