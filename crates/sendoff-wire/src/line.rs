@@ -111,6 +111,14 @@ impl<D: Dial> Line<D> {
         self.state.lock().await.connection.take()
     }
 
+    /// Forgets this connection, which the caller has given up. A newer one stays.
+    pub async fn forget(&self, broken: &Arc<D::Connection>) {
+        let mut state = self.state.lock().await;
+        if state.connection.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, broken)) {
+            state.connection = None;
+        }
+    }
+
     async fn try_until(&self, deadline: Instant) -> Result<D::Connection, Refusal> {
         let mut pause = FIRST_PAUSE;
         let mut last = None;
@@ -247,5 +255,16 @@ mod tests {
         assert_eq!(line.get().await.as_deref(), Ok(&3));
         assert_eq!(line.hang_up().await.as_deref(), Some(&3));
         assert_eq!(line.get().await.as_deref(), Ok(&4));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn only_the_connection_that_was_given_up_is_forgotten() {
+        let line = Phone::line(1, ErrorKind::Unreachable);
+        let first = line.get().await.unwrap();
+        line.forget(&first).await;
+        let second = line.get().await.unwrap();
+        assert_eq!(*second, 2);
+        line.forget(&first).await;
+        assert_eq!(line.get().await.as_deref(), Ok(&2), "the newer one stays");
     }
 }
