@@ -142,16 +142,21 @@ impl KafkaConfig {
                 "use 10ms or more",
             );
         }
-        let needs_ssl = self.tls.is_some() || self.mechanism != Mechanism::Plain;
-        if needs_ssl && !cfg!(feature = "ssl") {
+        self.encrypts_with(cfg!(feature = "ssl"))?;
+        if let Some(tls) = &self.tls {
+            tls.client()?;
+        }
+        Ok(())
+    }
+
+    fn encrypts_with(&self, openssl: bool) -> Result<()> {
+        let needs_it = self.tls.is_some() || self.mechanism != Mechanism::Plain;
+        if needs_it && !openssl {
             return Err(
                 Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
                     .because("this program was built without it")
-                    .next_step("build it with the feature kafka-ssl"),
+                    .next_step("build it with --features kafka-ssl (a library's user: the feature ssl of the sink)"),
             );
-        }
-        if let Some(tls) = &self.tls {
-            tls.client()?;
         }
         Ok(())
     }
@@ -217,12 +222,15 @@ mod tests {
         }
     }
 
-    #[cfg(not(feature = "ssl"))]
     #[test]
-    fn encryption_that_was_not_built_in_is_refused() {
+    fn encryption_that_was_not_built_in_is_refused_with_advice() {
         for lines in ["[tls]", "mechanism = 'SCRAM-SHA-512'"] {
-            let error = read(&format!("brokers = ['a:1']\n{lines}")).validate().unwrap_err();
+            let config = read(&format!("brokers = ['a:1']\n{lines}"));
+            let error = config.encrypts_with(false).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unsupported);
+            assert!(error.to_string().contains("--features kafka-ssl"), "{error}");
+            config.encrypts_with(true).unwrap();
         }
+        read("brokers = ['a:1']").encrypts_with(false).unwrap();
     }
 }

@@ -4,8 +4,10 @@ use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use sendoff::{ErrorKind, Outcome, Reason};
 use sendoff_wire::Refusal;
 
-/// What became of a message, by its delivery report.
-pub(crate) fn report(error: &KafkaError, topic: &str) -> Outcome {
+use crate::health::Trouble;
+
+/// What became of a message, by its delivery report. One that took too long is explained by the trouble of the client.
+pub(crate) fn report(error: &KafkaError, topic: &str, trouble: Option<&Trouble>) -> Outcome {
     let Some(code) = error.rdkafka_error_code() else {
         return Outcome::Unknown(format!("Kafka did not confirm the message: {error}").into());
     };
@@ -40,8 +42,15 @@ pub(crate) fn report(error: &KafkaError, topic: &str) -> Outcome {
         Code::QueueFull | Code::PurgeQueue => {
             outcome(Outcome::SinkDown, "it was not sent; the brokers are slow or gone")
         }
-        // Sent, perhaps more than once, and never confirmed; or confirmed by some replicas only.
-        Code::MessageTimedOut | Code::RequestTimedOut | Code::NotEnoughReplicasAfterAppend | Code::PurgeInflight => {
+        // Sent, perhaps more than once, and never confirmed; or never sent, which cannot be told from it.
+        Code::MessageTimedOut => {
+            let said = trouble
+                .map(|trouble| format!("; {}", trouble.reason))
+                .unwrap_or_default();
+            let next = "check the brokers and the leader of the partition";
+            Outcome::Unknown(format!("Kafka did not confirm the message for {topic}: {code}{said} ({next})").into())
+        }
+        Code::RequestTimedOut | Code::NotEnoughReplicasAfterAppend | Code::PurgeInflight => {
             outcome(Outcome::Unknown, "check the brokers and the leader of the partition")
         }
         // The client has tried again as long as it may; whether one of the tries was stored cannot be told.
@@ -54,7 +63,10 @@ pub(crate) fn ends_the_producer(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
         Some(
-            Code::Fatal
+            // To go on after it, the client needs the next epoch of its producer id, which some brokers that speak Kafka
+            // cannot give; a new producer needs nothing that the first one did not.
+            Code::MessageTimedOut
+                | Code::Fatal
                 | Code::OutOfOrderSequenceNumber
                 | Code::InvalidProducerEpoch
                 | Code::InvalidProducerIdMapping
@@ -90,24 +102,28 @@ pub(crate) fn unsent(error: &KafkaError) -> Outcome {
 }
 
 /// Why the cluster cannot be used.
-pub(crate) fn refusal(error: &KafkaError, said: Option<&str>) -> Refusal {
-    let (kind, next) = match error.rdkafka_error_code() {
+pub(crate) fn refusal(error: &KafkaError, trouble: Option<&Trouble>) -> Refusal {
+    let code = trouble
+        .and_then(|trouble| trouble.code)
+        .or_else(|| error.rdkafka_error_code());
+    let (kind, next) = match code {
         Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => {
             (ErrorKind::Denied, "check the user, the password and the mechanism")
         }
+        // The client does not tell one from the other.
         Some(Code::SSL) => (
             ErrorKind::Denied,
-            "check the tls settings and the brokers' certificates",
+            "set tls.ca_file to the authority of the brokers' certificates, and let the brokers be named, here and by \
+             themselves (advertised.listeners), with host names that these are for",
         ),
-        _ if said.is_some_and(|said| said.to_lowercase().contains("authentication")) => {
-            (ErrorKind::Denied, "check the user, the password and the mechanism")
-        }
         _ => (
             ErrorKind::Unreachable,
-            "check the brokers of the sink, that they run, and the firewall between",
+            "check the brokers of the sink, that they run, the firewall between, and whether they want tls or not",
         ),
     };
-    let said = said.map(|said| format!("; {said}")).unwrap_or_default();
+    let said = trouble
+        .map(|trouble| format!("; {}", trouble.reason))
+        .unwrap_or_default();
     Refusal {
         kind,
         what: "Kafka cannot be used".to_owned(),
@@ -121,7 +137,7 @@ mod tests {
     use super::*;
 
     fn of(code: Code) -> Outcome {
-        report(&KafkaError::MessageProduction(code), "orders")
+        report(&KafkaError::MessageProduction(code), "orders", None)
     }
 
     #[test]
@@ -143,5 +159,35 @@ mod tests {
         ] {
             assert!(matches!(of(code), Outcome::Unknown(_)), "{code}");
         }
+    }
+
+    #[test]
+    fn a_producer_that_has_given_up_a_message_on_its_way_is_replaced() {
+        let ends = |code| ends_the_producer(&KafkaError::MessageProduction(code));
+        assert!(ends(Code::MessageTimedOut) && ends(Code::Fatal));
+        assert!(!ends(Code::MessageSizeTooLarge) && !ends(Code::QueueFull));
+    }
+
+    #[test]
+    fn what_the_client_complains_of_decides_the_advice() {
+        let down = KafkaError::MetadataFetch(Code::BrokerTransportFailure);
+        let of = |code| {
+            let reason = "as it says".to_owned();
+            let code = Some(code);
+            refusal(&down, Some(&Trouble { code, reason }))
+        };
+        for (code, kind, word) in [
+            (Code::SSL, ErrorKind::Denied, "tls.ca_file"),
+            (Code::Authentication, ErrorKind::Denied, "the password"),
+            (Code::BrokerTransportFailure, ErrorKind::Unreachable, "that they run"),
+        ] {
+            let refusal = of(code);
+            assert_eq!(refusal.kind, kind, "{code}");
+            assert!(
+                refusal.next.contains(word) && refusal.why.contains("as it says"),
+                "{refusal:?}"
+            );
+        }
+        assert_eq!(refusal(&down, None).kind, ErrorKind::Unreachable);
     }
 }

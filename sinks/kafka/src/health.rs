@@ -14,7 +14,21 @@ pub(crate) struct Health {
     doubtful: AtomicBool,
     /// Whether the producer can do nothing any more.
     fatal: AtomicBool,
-    said: Mutex<Option<String>>,
+    trouble: Mutex<Option<Trouble>>,
+}
+
+/// What the client has complained about.
+#[derive(Debug, Clone)]
+pub(crate) struct Trouble {
+    pub(crate) code: Option<Code>,
+    pub(crate) reason: String,
+}
+
+impl Trouble {
+    /// Whether a broker was reached, and one side would not have the other.
+    fn is_refusal(&self) -> bool {
+        matches!(self.code, Some(Code::Authentication | Code::SSL))
+    }
 }
 
 impl Health {
@@ -28,6 +42,9 @@ impl Health {
 
     pub(crate) fn trust(&self) {
         self.doubtful.store(false, Relaxed);
+        if let Ok(mut trouble) = self.trouble.lock() {
+            *trouble = None;
+        }
     }
 
     pub(crate) fn is_fatal(&self) -> bool {
@@ -38,9 +55,9 @@ impl Health {
         self.fatal.store(true, Relaxed);
     }
 
-    /// The last trouble, in the client's words.
-    pub(crate) fn said(&self) -> Option<String> {
-        self.said.lock().map_or(None, |said| said.clone())
+    /// The trouble since the last sign of life.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        self.trouble.lock().map_or(None, |trouble| trouble.clone())
     }
 }
 
@@ -56,11 +73,37 @@ impl ClientContext for Health {
             Some(Code::Fatal) => self.end(),
             _ => {}
         }
+        let code = error.rdkafka_error_code();
         // "All brokers are down" follows what was wrong with each; that is the better reason.
-        if error.rdkafka_error_code() != Some(Code::AllBrokersDown)
-            && let Ok(mut said) = self.said.lock()
+        if code != Some(Code::AllBrokersDown)
+            && let Ok(mut trouble) = self.trouble.lock()
         {
-            *said = Some(reason.to_owned());
+            let reason = reason.to_owned();
+            let new = Trouble { code, reason };
+            // A host of several addresses that refuses us at one of them cannot be reached at the others.
+            if new.is_refusal() || !trouble.as_ref().is_some_and(Trouble::is_refusal) {
+                *trouble = Some(new);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_remembered_until_there_is_a_sign_of_life() {
+        let health = Health::default();
+        let reasons = || health.trouble().map(|trouble| trouble.reason);
+        health.error(KafkaError::Global(Code::BrokerTransportFailure), "no way to ::1");
+        assert_eq!(reasons().as_deref(), Some("no way to ::1"));
+        health.error(KafkaError::Global(Code::SSL), "not the host that I meant");
+        health.error(KafkaError::Global(Code::BrokerTransportFailure), "no way to ::1");
+        health.error(KafkaError::Global(Code::AllBrokersDown), "1/1 brokers are down");
+        assert_eq!(reasons().as_deref(), Some("not the host that I meant"));
+        assert!(health.is_doubtful());
+        health.trust();
+        assert_eq!((reasons(), health.is_doubtful()), (None, false));
     }
 }

@@ -30,7 +30,8 @@ impl rdkafka::ClientContext for Shared {
 
 /// A producer. It connects by itself, to all brokers that it needs.
 pub(crate) struct Producer {
-    pub(crate) client: FutureProducer<Shared>,
+    /// Taken at the end.
+    client: Option<FutureProducer<Shared>>,
     pub(crate) health: Arc<Health>,
 }
 
@@ -47,15 +48,12 @@ impl Dial for Dialer {
                 kind: ErrorKind::Invalid,
                 ..error::refusal(&error, None)
             })?;
-        let producer = Producer { client, health };
-        match producer.sign_of_life(self.0.connect_timeout, None).await {
-            Ok(_) => Ok(producer),
-            Err(refusal) => {
-                // Its end may take a while, and is nothing to wait for.
-                tokio::task::spawn_blocking(move || drop(producer));
-                Err(refusal)
-            }
-        }
+        let producer = Producer {
+            client: Some(client),
+            health,
+        };
+        producer.sign_of_life(self.0.connect_timeout, None).await?;
+        Ok(producer)
     }
 
     fn is_usable(&self, producer: &Producer) -> bool {
@@ -64,9 +62,16 @@ impl Dial for Dialer {
 }
 
 impl Producer {
+    pub(crate) fn client(&self) -> &FutureProducer<Shared> {
+        match &self.client {
+            Some(client) => client,
+            None => unreachable!("who ends a producer has it for himself"),
+        }
+    }
+
     /// Asks the cluster about itself, or about one topic.
     pub(crate) async fn sign_of_life(&self, patience: Duration, topic: Option<String>) -> Result<usize, Refusal> {
-        let client = self.client.clone();
+        let client = self.client().clone();
         let asking = tokio::task::spawn_blocking(move || {
             let answer = client
                 .client()
@@ -78,7 +83,7 @@ impl Producer {
                 self.health.trust();
                 Ok(topics)
             }
-            Ok(Err(error)) => Err(error::refusal(&error, self.health.said().as_deref())),
+            Ok(Err(error)) => Err(error::refusal(&error, self.health.trouble().as_ref())),
             Err(_) => Err(Refusal {
                 kind: ErrorKind::Unreachable,
                 what: "Kafka cannot be used".to_owned(),
@@ -88,13 +93,26 @@ impl Producer {
         }
     }
 
-    /// Waits for what is on its way, and ends the client's threads.
-    pub(crate) async fn end(self: Arc<Self>, patience: Duration) {
-        let _ = tokio::task::spawn_blocking(move || {
-            let _ = self.client.flush(Timeout::After(patience));
-            drop(self);
-        })
-        .await;
+    /// Waits for what is on its way.
+    pub(crate) async fn flush(&self, patience: Duration) {
+        let client = self.client().clone();
+        let _ = tokio::task::spawn_blocking(move || client.flush(Timeout::After(patience))).await;
+    }
+
+    /// Waits for the end of the client, unless other batches still use it: then it ends with the last of them.
+    pub(crate) async fn end(self: Arc<Self>) {
+        if let Some(client) = Arc::into_inner(self).and_then(|mut last| last.client.take()) {
+            let _ = tokio::task::spawn_blocking(move || drop(client)).await;
+        }
+    }
+}
+
+impl Drop for Producer {
+    /// The client's end waits for its threads; who drops a producer does not.
+    fn drop(&mut self) {
+        if let Some(client) = self.client.take() {
+            std::thread::spawn(move || drop(client));
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use rdkafka::producer::future_producer::DeliveryFuture;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
 use sendoff_wire::Line;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::encode::{Outgoing, encode};
 use crate::producer::{Dialer, Producer};
@@ -17,6 +17,9 @@ use crate::{KafkaConfig, error};
 
 /// How much longer than the client we wait for its delivery report, which it makes about once a second.
 const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a batch waits for the end of a producer that it has given up.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// The sink.
 pub struct KafkaSink {
@@ -56,9 +59,9 @@ fn hand_over(producer: &Producer, outgoing: &Outgoing<'_>) -> Fate {
         Some(key) => record.key(key.as_str()),
         None => record,
     };
-    match producer.client.send_result(record) {
+    match producer.client().send_result(record) {
         Ok(report) => Fate::Waiting(outgoing.topic.clone(), report),
-        Err((refused, _)) => Fate::Decided(match error::report(&refused, &outgoing.topic) {
+        Err((refused, _)) => Fate::Decided(match error::report(&refused, &outgoing.topic, None) {
             // It never left this process.
             Outcome::Unknown(_) => error::unsent(&refused),
             outcome => outcome,
@@ -73,9 +76,12 @@ async fn settle(producer: &Producer, topic: &str, report: DeliveryFuture, deadli
             if error::ends_the_producer(&refused) {
                 producer.health.end();
             }
-            error::report(&refused, topic)
+            error::report(&refused, topic, producer.health.trouble().as_ref())
         }
-        Ok(Err(_)) | Err(_) => error::unanswered(),
+        Ok(Err(_)) | Err(_) => {
+            producer.health.end();
+            error::unanswered()
+        }
     };
     if let Outcome::Unknown(_) | Outcome::SinkDown(_) = outcome {
         producer.health.doubt();
@@ -112,6 +118,14 @@ impl Sink for KafkaSink {
                 Fate::Waiting(topic, report) => settle(&producer, &topic, report, deadline).await,
             });
         }
+        if producer.health.is_fatal() {
+            // What it might still send would come after the relay's next try.
+            let farewell = async {
+                self.line.forget(&producer).await;
+                producer.end().await;
+            };
+            let _ = timeout(FAREWELL, farewell).await;
+        }
         outcomes
     }
 
@@ -119,7 +133,7 @@ impl Sink for KafkaSink {
         let config = &self.config;
         Limits {
             batch: None,
-            timeout: Some(config.connect_timeout + config.ack_timeout + GRACE + Duration::from_secs(2)),
+            timeout: Some(config.connect_timeout + config.ack_timeout + GRACE + FAREWELL + Duration::from_secs(2)),
         }
     }
 
@@ -142,7 +156,8 @@ impl Sink for KafkaSink {
 
     async fn close(&self) {
         if let Some(producer) = self.line.hang_up().await {
-            producer.end(self.config.ack_timeout).await;
+            producer.flush(self.config.ack_timeout).await;
+            producer.end().await;
         }
     }
 }

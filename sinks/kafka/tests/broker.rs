@@ -10,9 +10,6 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rdkafka::ClientConfig;
-use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
-use rdkafka::client::DefaultClientContext;
 use rdkafka::message::{Message as _, OwnedMessage};
 use sendoff::{ErrorKind, Outcome, Sink as _};
 use sendoff_sink_kafka::{Compression, KafkaConfig, KafkaSink};
@@ -20,23 +17,18 @@ use sendoff_testkit::servers::Kafka;
 use tokio::time::timeout;
 
 mod scene;
-use scene::{PARTITIONS, batch, delivers, message, read, stored, stores_all_that_messages_have};
+use scene::{batch, create, delivers, message, read, stored, stores_all_that_messages_have};
 
 async fn broker() -> Kafka {
     let broker = Kafka::start().await;
-    let mut settings = ClientConfig::new();
-    settings.set("bootstrap.servers", broker.address());
-    let admin: AdminClient<DefaultClientContext> = settings.create().unwrap();
-    let topics = [NewTopic::new("orders", PARTITIONS, TopicReplication::Fixed(1))];
-    let created = admin.create_topics(&topics, &AdminOptions::new()).await.unwrap();
-    assert_eq!(created, [Ok("orders".to_owned())]);
+    create(&broker.address(), "orders").await;
     broker
 }
 
 fn config(broker: &Kafka) -> KafkaConfig {
     KafkaConfig {
-        // Longer than it takes to start again on a busy machine: tansu 0.6 does not survive the new epoch of a producer
-        // that has given up a message on its way.
+        // Longer than it takes to start again on a busy machine: tansu 0.6 ends when a client that has given up a message
+        // on its way asks for the next epoch.
         ack_timeout: Duration::from_secs(50),
         connect_timeout: Duration::from_secs(10),
         ..KafkaConfig::new([broker.address()])

@@ -48,6 +48,16 @@ const MOSQUITTO: Package = Package {
     name: "mosquitto",
     proof: "/usr/sbin/mosquitto",
 };
+/// Kafka's client encrypts with OpenSSL, and is compiled with the tests.
+const OPENSSL: Package = Package {
+    name: "libssl-dev",
+    proof: "/usr/include/openssl/ssl.h",
+};
+/// Finds OpenSSL for those who compile with it.
+const PKG_CONFIG: Package = Package {
+    name: "pkg-config",
+    proof: "/usr/bin/pkg-config",
+};
 const PYTHON_VENV: Package = Package {
     name: "python3-venv",
     proof: "/usr/lib/*/ensurepip/__init__.py",
@@ -74,6 +84,8 @@ const NEEDED: &[Package] = &[
     REDIS,
     NATS,
     MOSQUITTO,
+    OPENSSL,
+    PKG_CONFIG,
 ];
 
 impl Package {

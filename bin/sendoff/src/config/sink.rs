@@ -178,7 +178,8 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
                 Kind::Kafka => SinkKind::Kafka(deserialize(own)?),
                 #[cfg(not(feature = "kafka"))]
                 Kind::Kafka => {
-                    let message = "this program was built without Kafka (build it with --features kafka)";
+                    let message = "this program was built without Kafka (build it with --features kafka, or with \
+                                   --features kafka-ssl if it has to encrypt)";
                     return Err(Unread::because(message, own.span()));
                 }
             },

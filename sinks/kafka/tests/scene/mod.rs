@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use rdkafka::ClientConfig;
+use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
+use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::{Headers as _, Message as _, OwnedMessage};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
@@ -62,6 +64,16 @@ pub(crate) fn text(outcome: &Outcome) -> &str {
         Outcome::Temporary(reason) | Outcome::Permanent(reason) => reason.text(),
         Outcome::Unknown(reason) | Outcome::SinkDown(reason) => reason.text(),
     }
+}
+
+/// Creates a topic.
+pub(crate) async fn create(servers: &str, topic: &str) {
+    let mut settings = ClientConfig::new();
+    settings.set("bootstrap.servers", servers);
+    let admin: AdminClient<DefaultClientContext> = settings.create().unwrap();
+    let topics = [NewTopic::new(topic, PARTITIONS, TopicReplication::Fixed(1))];
+    let created = admin.create_topics(&topics, &AdminOptions::new()).await.unwrap();
+    assert_eq!(created, [Ok(topic.to_owned())]);
 }
 
 /// So many records of the topic `orders`, read from its beginning; and no more than these.
