@@ -3,6 +3,7 @@
 //! | for | here |
 //! |---|---|
 //! | a store to read, and to simulate on | [`MemoryStore`], with its clock and its [`Faults`] |
+//! | a message to hand to a sink | [`delivery`] |
 //! | the far side of a relay | [`ScriptedSink`] |
 //! | what a relay tells the application | [`RecordingHooks`] |
 //! | proof that nothing was lost, invented or reordered | [`Recorder`] and [`History`] |
@@ -14,6 +15,7 @@
 //! | encryption for a server that has none | [`TlsProxy`] |
 #![forbid(unsafe_code)]
 
+mod delivery;
 pub mod emit_suite;
 mod fault_proxy;
 pub mod history;
@@ -25,6 +27,7 @@ pub mod sink_suite;
 pub mod store_suite;
 mod tls_proxy;
 
+pub use delivery::delivery;
 pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};
 pub use memory::{Faults, MemoryStore, Verb};

@@ -279,21 +279,9 @@ mod tests {
         };
         Arc::new(Delivery {
             id: Uuid::from_u128(seq as u128),
-            topic: "t".into(),
-            payload: bytes::Bytes::new(),
-            content_type: None,
-            headers: sendoff::Headers::new(),
             key: Some(key.to_owned()),
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
-            created_at: std::time::UNIX_EPOCH,
-            expires_at: None,
-            attempts: 0,
-            max_attempts: None,
             place,
+            ..crate::delivery("t", "")
         })
     }
 

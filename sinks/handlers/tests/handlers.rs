@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, ErrorKind, Headers, Outcome, Reason, Sink, Uuid};
+use sendoff::{Delivery, ErrorKind, Headers, Outcome, Reason, Sink};
 use sendoff_sink_handlers::{Context, HandlerError, Handlers};
+use sendoff_testkit::delivery;
 use tokio::sync::{Notify, mpsc};
 
 #[derive(serde::Deserialize)]
@@ -16,28 +16,10 @@ struct Order {
 
 fn message(topic: &str, payload: &'static str) -> Arc<Delivery> {
     Arc::new(Delivery {
-        id: Uuid::now_v7(),
-        topic: topic.into(),
-        payload: payload.into(),
-        content_type: None,
         headers: Headers::from_iter([("tenant", "acme")]),
         key: Some("k".into()),
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
         attempts: 3,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
+        ..delivery(topic, payload)
     })
 }
 

@@ -155,7 +155,7 @@ impl KafkaConfig {
             return Err(
                 Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
                     .because("this program was built without it")
-                    .next_step("build it with --features kafka-ssl (a library's user: the feature ssl of the sink)"),
+                    .next_step("build it with --features kafka-ssl (in a program of your own: with the feature ssl of the sink)"),
             );
         }
         Ok(())

@@ -2,42 +2,19 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
 
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, ErrorKind, Headers, Outcome, Sink, Uuid};
+use sendoff::{Delivery, ErrorKind, Outcome, Sink};
 use sendoff_sink_redis::{Mode, NoReceivers, RedisConfig, RedisSink};
+use sendoff_testkit::delivery;
 use sendoff_testkit::servers::{Authority, Certificate, Options, Redis};
 use sendoff_wire::TlsConfig;
 use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 
 fn message(topic: &str) -> Arc<Delivery> {
-    Arc::new(Delivery {
-        id: Uuid::now_v7(),
-        topic: topic.to_owned(),
-        payload: r#"{"card":"canary"}"#.into(),
-        content_type: None,
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
-    })
+    Arc::new(delivery(topic, r#"{"card":"canary"}"#))
 }
 
 fn config(redis: &Redis) -> RedisConfig {

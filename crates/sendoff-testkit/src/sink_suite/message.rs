@@ -4,8 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Uuid};
+use sendoff::Delivery;
 
 /// The topic of most messages.
 pub(super) const TOPIC: &str = "suite.numbered";
@@ -38,27 +37,7 @@ pub(super) fn large(bytes: usize) -> Arc<Delivery> {
 /// The least that a message can be.
 pub(super) fn delivery(payload: impl Into<Bytes>) -> Delivery {
     Delivery {
-        id: Uuid::now_v7(),
-        topic: TOPIC.to_owned(),
-        payload: payload.into(),
-        content_type: None,
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::UNIX_EPOCH + Duration::from_micros(1_769_860_800_000_001),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
+        ..crate::delivery(TOPIC, payload)
     }
 }

@@ -1,40 +1,16 @@
 //! Messages to publish, and a sink to publish them with.
 
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Outcome, Sink, Uuid};
+use sendoff::{Delivery, Outcome, Sink};
 use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
+use sendoff_testkit::delivery;
 
 /// What no error may ever show.
 pub(crate) const PAYLOAD: &str = r#"{"card":"4111-hunter2"}"#;
 
 pub(crate) fn plain(payload: &str) -> Delivery {
-    Delivery {
-        id: Uuid::now_v7(),
-        topic: "order.placed".into(),
-        payload: payload.to_owned().into(),
-        content_type: None,
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
-    }
+    delivery("order.placed", payload.to_owned())
 }
 
 pub(crate) fn message() -> Arc<Delivery> {

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use rdkafka::ClientConfig;
 use rdkafka::admin::{AdminClient, AdminOptions, NewTopic, TopicReplication};
@@ -10,36 +10,16 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::{Headers as _, Message as _, OwnedMessage};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Outcome, Sink as _, Uuid};
+use sendoff::{Delivery, Outcome, Sink as _};
 use sendoff_sink_kafka::KafkaSink;
+use sendoff_testkit::delivery;
 
 pub(crate) const PARTITIONS: i32 = 8;
 
 pub(crate) fn message(topic: &str, key: Option<&str>, payload: impl Into<Vec<u8>>) -> Delivery {
     Delivery {
-        id: Uuid::now_v7(),
-        topic: topic.into(),
-        payload: payload.into().into(),
-        content_type: None,
-        headers: Headers::new(),
         key: key.map(Into::into),
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
+        ..delivery(topic, payload.into())
     }
 }
 

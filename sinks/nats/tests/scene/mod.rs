@@ -2,38 +2,18 @@
 #![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use async_nats::jetstream::{self, Context, stream};
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Outcome, Sink as _, Uuid};
+use sendoff::{Delivery, Outcome, Sink as _};
 use sendoff_sink_nats::{NatsConfig, NatsSink};
+use sendoff_testkit::delivery;
 use sendoff_testkit::servers::Nats;
 
 pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Delivery {
     Delivery {
-        id: Uuid::now_v7(),
-        topic: topic.into(),
-        payload: payload.into().into(),
-        content_type: None,
-        headers: Headers::new(),
         key: Some("customer-7".into()),
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
+        ..delivery(topic, payload.into())
     }
 }
 

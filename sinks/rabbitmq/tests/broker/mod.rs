@@ -9,35 +9,15 @@ use lapin::message::BasicGetMessage;
 use lapin::options::{BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Outcome, Uuid};
+use sendoff::{Delivery, Outcome, Uuid};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
+use sendoff_testkit::delivery;
 
 /// A message with this topic, which is its routing key.
 pub(crate) fn message(topic: &str) -> Delivery {
     Delivery {
-        id: Uuid::now_v7(),
-        topic: topic.into(),
-        payload: "{}".into(),
-        content_type: None,
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
-            lane: 0,
-            seq: 1,
-            leg: None,
-            spot: 0,
-        },
+        ..delivery(topic, "{}")
     }
 }
 
