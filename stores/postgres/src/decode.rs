@@ -21,10 +21,12 @@ pub(crate) fn column<'a, T: FromSql<'a>>(what: &str, row: &'a tokio_postgres::Ro
 
 /// Lanes as the database keeps them.
 pub(crate) fn smallints(lanes: &[Lane]) -> Vec<i16> {
-    lanes
-        .iter()
-        .map(|lane| i16::try_from(*lane).unwrap_or(i16::MAX))
-        .collect()
+    lanes.iter().copied().map(smallint).collect()
+}
+
+/// A lane as the database keeps it.
+pub(crate) fn smallint(lane: Lane) -> i16 {
+    i16::try_from(lane).unwrap_or(i16::MAX)
 }
 
 /// Microseconds, at most a hundred years, which every interval takes.

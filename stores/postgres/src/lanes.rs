@@ -4,27 +4,63 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
 
+use crate::decode::smallint;
+use crate::stretch::{Density, Stretch};
+
 /// Everything that is visible has been read.
-const ALL: i64 = i64::MAX;
+pub(crate) const ALL: i64 = i64::MAX;
 
 #[derive(Debug, Default)]
-pub(crate) struct Lanes(BTreeMap<Lane, State>);
+pub(crate) struct Lanes {
+    all: BTreeMap<Lane, State>,
+    /// Known while lanes are read together.
+    pub(crate) density: Option<Density>,
+    /// What was asked for last.
+    stretch: Option<Stretch>,
+}
 
 #[derive(Debug)]
-struct State {
-    /// The last `seq` of a page that came back full, else [`ALL`].
-    cursor: i64,
+pub(crate) struct State {
+    /// Every visible row up to this `seq` was returned: the last one of a page that came back full, the end of a stretch,
+    /// else [`ALL`].
+    pub(crate) cursor: i64,
     /// How many rows to ask for, on top of those in hand.
     size: usize,
     /// How many were asked for.
     asked: usize,
     /// What was returned and is still in the ready table.
-    in_hand: BTreeSet<i64>,
+    pub(crate) in_hand: BTreeSet<i64>,
 }
 
-/// What to read: one entry a lane in each list.
+/// The rows of one lane in an answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OfLane {
+    pub(crate) rows: usize,
+    pub(crate) first: i64,
+    pub(crate) last: i64,
+}
+
+impl OfLane {
+    pub(crate) fn first(seq: i64) -> Self {
+        Self {
+            rows: 0,
+            first: seq,
+            last: seq,
+        }
+    }
+
+    pub(crate) fn add(&mut self, seq: i64) {
+        self.rows += 1;
+        self.last = seq;
+    }
+}
+
+pub(crate) type Found = BTreeMap<Lane, OfLane>;
+
+/// What to read: one entry a lane in each list, and lanes that are read together.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Plan {
+    pub(crate) stretch: Option<Stretch>,
     pub(crate) lanes: Vec<i16>,
     pub(crate) starts: Vec<i64>,
     pub(crate) sizes: Vec<i64>,
@@ -40,40 +76,40 @@ impl Lanes {
                 asked: 0,
                 in_hand: BTreeSet::new(),
             };
-            self.0.insert(grant.lane, fresh);
+            self.all.insert(grant.lane, fresh);
         }
     }
 
     pub(crate) fn lost(&mut self, lanes: &[Lane]) {
         for lane in lanes {
-            self.0.remove(lane);
+            self.all.remove(lane);
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// All of them.
     pub(crate) fn numbers(&self) -> Vec<Lane> {
-        self.0.keys().copied().collect()
+        self.all.keys().copied().collect()
     }
 
     /// Whether all that was visible has been read: what comes next are a few rows.
     pub(crate) fn caught_up(&self) -> bool {
-        self.0.values().all(|state| state.cursor == ALL)
+        self.all.values().all(|state| state.cursor == ALL)
     }
 
     /// Takes note of what was settled and forgotten. A forgotten row is read again: the cursor goes back before it.
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
         let ready = |place: &&Place| place.room == Room::Ready;
         for place in request.settled.iter().filter(ready) {
-            if let Some(state) = self.0.get_mut(&place.lane) {
+            if let Some(state) = self.all.get_mut(&place.lane) {
                 state.in_hand.remove(&place.seq);
             }
         }
         for place in request.forgotten.iter().filter(ready) {
-            if let Some(state) = self.0.get_mut(&place.lane) {
+            if let Some(state) = self.all.get_mut(&place.lane) {
                 state.in_hand.remove(&place.seq);
                 state.cursor = state.cursor.min(place.seq.saturating_sub(1));
             }
@@ -82,7 +118,8 @@ impl Lanes {
 
     /// Starts every lane at its beginning again.
     pub(crate) fn rewind(&mut self) {
-        for state in self.0.values_mut() {
+        self.density = None;
+        for state in self.all.values_mut() {
             state.cursor = 0;
         }
     }
@@ -90,16 +127,21 @@ impl Lanes {
     /// What to read from `floor` on: urgent lanes first, idle ones last. About `limit` rows, plus what is in hand and
     /// will be found again.
     pub(crate) fn plan(&mut self, floor: i64, limit: usize) -> Plan {
-        let mut plan = Plan::default();
-        let base = base(limit, self.0.len());
+        self.stretch = self.next_stretch(floor, limit);
+        let mut plan = Plan {
+            stretch: self.stretch.clone(),
+            ..Plan::default()
+        };
+        let base = base(limit, self.all.len());
         let mut order: Vec<Lane> = self.numbers();
+        order.retain(|lane| plan.stretch.is_none() || rank(*lane) != NORMAL);
         order.sort_unstable_by_key(|lane| (rank(*lane), *lane));
         for lane in order {
-            if let Some(state) = self.0.get_mut(&lane) {
+            if let Some(state) = self.all.get_mut(&lane) {
                 let start = state.cursor.min(floor);
                 let again = state.in_hand.range(start.saturating_add(1)..).count();
                 state.asked = state.size.max(base) + again;
-                plan.lanes.push(i16::try_from(lane).unwrap_or(i16::MAX));
+                plan.lanes.push(smallint(lane));
                 plan.starts.push(start);
                 plan.sizes.push(i64::try_from(state.asked).unwrap_or(i64::MAX));
             }
@@ -109,20 +151,24 @@ impl Lanes {
 
     /// Whether the row is new: then it is in hand from now on and is to be returned.
     pub(crate) fn take(&mut self, lane: Lane, seq: i64) -> bool {
-        self.0.get_mut(&lane).is_some_and(|state| state.in_hand.insert(seq))
+        self.all.get_mut(&lane).is_some_and(|state| state.in_hand.insert(seq))
     }
 
-    /// Takes note of how many rows were found in each lane and which the last one was. Tells whether there is more.
+    /// Takes note of the rows that were found, when the sequence's head was there. Tells whether there is more.
     ///
     /// A lane that gives full pages gets larger ones, up to its share among those that do: a hot lane that is alone
     /// with its backlog gets it all.
-    pub(crate) fn finish(&mut self, found: &BTreeMap<Lane, (usize, i64)>, limit: usize) -> bool {
+    pub(crate) fn finish(&mut self, found: &Found, limit: usize, head: i64) -> bool {
+        let stretch = self.stretch.take();
         let mut full = Vec::new();
-        let base = base(limit, self.0.len());
-        for (lane, state) in &mut self.0 {
+        let base = base(limit, self.all.len());
+        for (lane, state) in &mut self.all {
+            if stretch.is_some() && rank(*lane) == NORMAL {
+                continue;
+            }
             match found.get(lane) {
-                Some((rows, last)) if *rows >= state.asked => {
-                    state.cursor = *last;
+                Some(of) if of.rows >= state.asked => {
+                    state.cursor = of.last;
                     full.push(*lane);
                 }
                 _ => {
@@ -133,11 +179,33 @@ impl Lanes {
         }
         let share = (limit / full.len().max(1)).max(1);
         for lane in &full {
-            if let Some(state) = self.0.get_mut(lane) {
+            if let Some(state) = self.all.get_mut(lane) {
                 state.size = (state.size.max(base) * 2).min(share);
             }
         }
-        !full.is_empty()
+        let more = match &stretch {
+            Some(stretch) => self.finish_stretch(stretch, found, head),
+            None => {
+                self.try_stretches(found);
+                false
+            }
+        };
+        more || !full.is_empty()
+    }
+
+    /// Lanes without a priority: those are read together. What is urgent must be found behind any backlog.
+    pub(crate) fn normal(&self) -> impl Iterator<Item = (Lane, &State)> {
+        self.all
+            .iter()
+            .filter(|(lane, _)| rank(**lane) == NORMAL)
+            .map(|(lane, state)| (*lane, state))
+    }
+
+    pub(crate) fn normal_mut(&mut self) -> impl Iterator<Item = (Lane, &mut State)> {
+        self.all
+            .iter_mut()
+            .filter(|(lane, _)| rank(**lane) == NORMAL)
+            .map(|(lane, state)| (*lane, state))
     }
 }
 
@@ -146,11 +214,14 @@ fn base(limit: usize, lanes: usize) -> usize {
     limit.div_ceil(lanes.max(1))
 }
 
+/// The rank of lanes without a priority.
+pub(crate) const NORMAL: u8 = 1;
+
 /// Urgent lanes come first, idle ones last: see `outbox_lane_of`.
 pub(crate) fn rank(lane: Lane) -> u8 {
     match lane {
         64..=71 => 0,
         72..=79 => 2,
-        _ => 1,
+        _ => NORMAL,
     }
 }

@@ -32,6 +32,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod ask;
 mod clean;
 mod config;
 mod connect;
@@ -53,6 +54,7 @@ mod roles;
 mod settle;
 mod store;
 mod straggler;
+mod stretch;
 mod texts;
 mod tid;
 mod tls;

@@ -11,6 +11,10 @@ macro_rules! texts {
         #[derive(Debug)]
         pub(crate) struct Texts {
             $(pub(crate) $verb: String,)*
+            /// `read_ready.sql` for a reader that has caught up: see the function.
+            pub(crate) read_head: String,
+            /// Of `read_ready.sql`, with the rows of a stretch.
+            pub(crate) read_stretch: String,
         }
 
         impl Texts {
@@ -19,10 +23,19 @@ macro_rules! texts {
                     $($verb: names.render(
                         &include_str!(concat!("../sql/", stringify!($verb), ".sql")).replace("{filter}\n", FILTER),
                     ),)*
+                    read_head: names.render("SELECT * FROM outbox_read_head($1, $2, $3, $4)"),
+                    read_stretch: names.render(&stretch()),
                 }
             }
         }
     };
+}
+
+/// The same columns, other rows.
+fn stretch() -> String {
+    let text = include_str!("../sql/read_ready.sql");
+    let columns = text.split("FROM unnest").next().unwrap_or(text);
+    [columns, crate::stretch::FROM].concat()
 }
 
 texts!(

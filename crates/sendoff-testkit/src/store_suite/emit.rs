@@ -197,8 +197,13 @@ async fn an_idle_backlog_holds_nothing_up(scene: Scene) -> CaseResult {
     let common = scene.emit((0..5).map(|_| plain("common"))).await?;
     let keyed = scene.emit([numbered("k", 0).priority(-1)]).await?;
     let mut relay = scene.relay().await?;
-    let page = relay.read(200).await?;
-    let read: Vec<_> = page.rows.into_iter().map(|row| message(row).id).collect();
+    // A few lanes may have all of them, and a page has a share for each.
+    let mut read = Vec::new();
+    for _ in 0..2 {
+        let page = relay.read(200).await?;
+        read.extend(page.rows.into_iter().map(|row| message(row).id));
+    }
+    assert!(read.len() < 1000, "{} rows", read.len());
     // Where a key forbids it, priority changes nothing.
     for emitted in common.into_iter().chain(keyed) {
         assert!(read.contains(&emitted.id()), "a message waits for idle ones");

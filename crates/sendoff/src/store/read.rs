@@ -4,8 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
+use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{Delivery, Lane, LaneGrant, Place};
+use super::{Delivery, Lane, LaneGrant, Place, Room};
 use crate::Result;
 
 /// What a relay wants from its next read.
@@ -90,43 +91,56 @@ pub trait Reader: Send {
 /// A settlement that commits while a read is under way may have left its row in that read's snapshot, so its place is
 /// dropped from here only at the beginning of the next read.
 #[derive(Debug, Default)]
-pub struct InHand(HashSet<Place>);
+pub struct InHand {
+    /// Nearly all are ready: their numbers, lane by lane.
+    ready: FxHashMap<Lane, FxHashSet<i64>>,
+    waiting: HashSet<Place>,
+}
 
 impl InHand {
     /// Takes note of what was settled and forgotten since the last read.
     pub fn begin(&mut self, request: &ReadRequest) {
         for place in request.settled.iter().chain(&request.forgotten) {
-            self.0.remove(place);
+            match place.room {
+                Room::Ready => {
+                    if let Some(lane) = self.ready.get_mut(&place.lane) {
+                        lane.remove(&place.seq);
+                    }
+                }
+                Room::Waiting => {
+                    self.waiting.remove(place);
+                }
+            }
         }
     }
 
     /// Whether this place is new: then it is in hand from now on and is to be returned.
     pub fn take(&mut self, place: &Place) -> bool {
-        if self.0.contains(place) {
-            return false;
+        match place.room {
+            Room::Ready => self.ready.entry(place.lane).or_default().insert(place.seq),
+            Room::Waiting => !self.waiting.contains(place) && self.waiting.insert(place.clone()),
         }
-        self.0.insert(place.clone())
     }
 
     /// Drops a lane.
     pub fn drop_lane(&mut self, lane: Lane) {
-        self.0.retain(|place| place.lane != lane);
+        self.ready.remove(&lane);
+        self.waiting.retain(|place| place.lane != lane);
     }
 
     /// How many places are in hand.
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.waiting.len() + self.ready.values().map(FxHashSet::len).sum::<usize>()
     }
 
     /// Whether nothing is.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.len() == 0
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Room;
     use super::*;
 
     #[test]

@@ -7,6 +7,8 @@ use proptest::prelude::*;
 use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
 
 use super::*;
+use crate::decode::smallint;
+use crate::lanes::{Found, OfLane};
 use crate::straggler::Snapshot;
 
 const LIMIT: usize = 32;
@@ -119,6 +121,16 @@ impl Server {
             let size = usize::try_from(*size).unwrap();
             rows.extend(visible.take(size).map(|(seq, message)| (lane_of(message.key), seq)));
         }
+        if let Some(stretch) = &plan.stretch {
+            let visible = (1_i64..).zip(&self.messages).filter(|(seq, message)| {
+                (stretch.after + 1..=stretch.upto).contains(seq)
+                    && stretch.lanes.contains(&smallint(lane_of(message.key)))
+                    && !message.settled
+                    && self.committed(message).is_some()
+            });
+            let limit = usize::try_from(stretch.limit).unwrap();
+            rows.extend(visible.take(limit).map(|(seq, message)| (lane_of(message.key), seq)));
+        }
         let mut sighting = Sighting {
             snapshot: self.snapshot(),
             head: i64::try_from(self.messages.len()).unwrap(),
@@ -145,6 +157,7 @@ struct Simulation {
     settled: Vec<Place>,
     forgotten: Vec<Place>,
     questions: usize,
+    stretches: usize,
     more: bool,
 }
 
@@ -174,6 +187,7 @@ impl Simulation {
             settled: Vec::new(),
             forgotten: Vec::new(),
             questions: 0,
+            stretches: 0,
             more: false,
         }
     }
@@ -229,28 +243,31 @@ impl Simulation {
             ..ReadRequest::default()
         });
         let mut attempt = self.progress.begin(self.now);
-        let rows = loop {
+        let (head, rows) = loop {
             let (plan, mark) = self.progress.plan(&attempt, LIMIT);
             let (sighting, rows) = self.server.read(&plan, mark);
             self.questions += 1;
+            self.stretches += usize::from(plan.stretch.is_some());
+            if plan.stretch.is_some_and(|stretch| stretch.overflows(rows.len())) {
+                self.progress.lanes.density = None;
+                continue;
+            }
             if self.progress.weigh(&mut attempt, &sighting) == Weighed::Use {
-                break rows;
+                break (sighting.head, rows);
             }
             if let Some(step @ (Step::Begin | Step::Insert { .. } | Step::End { .. })) = rest.as_slice().first() {
                 rest.next();
                 self.run(step, rest);
             }
         };
-        let mut found: BTreeMap<Lane, (usize, i64)> = BTreeMap::new();
+        let mut found = Found::new();
         for (lane, seq) in rows {
-            let (count, last) = found.entry(lane).or_insert((0, seq));
-            *count += 1;
-            *last = seq;
+            found.entry(lane).or_insert(OfLane::first(seq)).add(seq);
             if self.progress.lanes.take(lane, seq) {
                 self.returned(lane, seq);
             }
         }
-        self.more = self.progress.lanes.finish(&found, LIMIT);
+        self.more = self.progress.lanes.finish(&found, LIMIT, head);
     }
 
     /// The promise: nothing comes whose transaction had committed before something was inserted that came already.
@@ -488,5 +505,99 @@ fn a_server_that_was_replaced_is_read_from_the_beginning() {
     simulation.progress.lanes.gained(&[grant(0), grant(1)]);
     simulation.play(&emit(0, 3));
     simulation.play(&[Step::Read]);
+    simulation.finish();
+}
+
+/// One transaction with messages of both lanes in turn, then the reads that let the floor rise.
+fn backlog(simulation: &mut Simulation, count: usize) {
+    let xid = simulation.server.begin();
+    for number in 0..count {
+        simulation.server.insert(xid, u8::try_from(number % 2).unwrap());
+    }
+    simulation.server.end(xid, true);
+    simulation.play(&[
+        Step::Read,
+        Step::Wait { millis: 100 },
+        Step::Read,
+        Step::Wait { millis: 100 },
+        Step::Read,
+        Step::Settle { count: usize::MAX },
+    ]);
+}
+
+#[test]
+fn lanes_with_backlogs_of_one_kind_are_read_together() {
+    let mut simulation = Simulation::new();
+    backlog(&mut simulation, 2000);
+    let before = (simulation.questions, simulation.stretches);
+    let read = [Step::Read, Step::Settle { count: usize::MAX }];
+    for _ in 0..40 {
+        simulation.play(&read);
+    }
+    let asked = (simulation.questions - before.0, simulation.stretches - before.1);
+    assert!(
+        asked.0 - asked.1 <= 2,
+        "of {} questions {} were for stretches",
+        asked.0,
+        asked.1
+    );
+    let came = simulation.server.messages.iter().filter(|message| message.came).count();
+    assert!(came >= 40 * LIMIT, "{came} came");
+    simulation.finish();
+}
+
+#[test]
+fn lane_with_far_more_than_the_others_does_not_hold_them_up() {
+    let mut simulation = Simulation::new();
+    backlog(&mut simulation, 300);
+    assert!(simulation.progress.lanes.density.is_some(), "they are read together");
+    // One key has very much to say, and a message of another lane comes last.
+    let xid = simulation.server.begin();
+    for _ in 0..3000 {
+        simulation.server.insert(xid, 0);
+    }
+    simulation.server.insert(xid, 1);
+    simulation.server.end(xid, true);
+    let last = simulation.server.messages.len() - 1;
+    for _ in 0..20 {
+        simulation.play(&[
+            Step::Read,
+            Step::Settle { count: usize::MAX },
+            Step::Wait { millis: 100 },
+        ]);
+    }
+    assert!(
+        simulation.server.messages[last].came,
+        "it waits behind the other lane's"
+    );
+    simulation.finish();
+}
+
+#[test]
+fn answer_that_may_lack_rows_of_a_stretch_is_not_used() {
+    let mut simulation = Simulation::new();
+    let xid = simulation.server.begin();
+    for number in 0..400 {
+        simulation.server.insert(xid, u8::try_from(number % 2).unwrap());
+        // Numbers of other relays' lanes.
+        for _ in 0..9 {
+            simulation.server.insert(xid, 0);
+            simulation.server.messages.last_mut().unwrap().settled = true;
+            simulation.server.messages.last_mut().unwrap().came = true;
+            simulation.server.messages.last_mut().unwrap().in_hand = true;
+        }
+    }
+    for number in 0..400 {
+        simulation.server.insert(xid, u8::try_from(number % 2).unwrap());
+    }
+    simulation.server.end(xid, true);
+    for _ in 0..60 {
+        simulation.play(&[
+            Step::Read,
+            Step::Settle { count: usize::MAX },
+            Step::Wait { millis: 100 },
+        ]);
+    }
+    assert!(simulation.stretches > 5);
     simulation.finish();
 }

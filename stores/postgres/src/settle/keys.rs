@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sendoff::store::Lane;
 use tokio_postgres::types::Type;
 
-use super::rows::smallint;
+use crate::decode::smallint;
 use crate::pipeline::Param;
 
 /// Keys by lane and leg, each once, with the lowest `seq` that it was named with.

@@ -6,6 +6,7 @@ use sendoff::Uuid;
 use sendoff::store::{DeadReason, Lane, RetryState};
 use tokio_postgres::types::Type;
 
+use crate::decode::smallint;
 use crate::pipeline::Param;
 use crate::tid::Tid;
 
@@ -169,10 +170,6 @@ impl<'a> Deaths<'a> {
         params.push((&self.blocks, Type::BOOL_ARRAY));
         params
     }
-}
-
-pub(super) fn smallint(lane: Lane) -> i16 {
-    i16::try_from(lane).unwrap_or(i16::MAX)
 }
 
 /// An error that the database can keep: without NUL, which its text cannot hold, and not too long.

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use sendoff::store::{Lane, RetryState, Room, Settlement, Verdict};
 
 use super::keys::Keys;
-use super::rows::{Deaths, Delivered, Places, Waits, smallint};
-use crate::decode::micros;
+use super::rows::{Deaths, Delivered, Places, Waits};
+use crate::decode::{micros, smallint};
 use crate::tid::Tid;
 
 /// Each list goes to one statement.
