@@ -1,6 +1,6 @@
 //! Reading, with transactions that commit late.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sendoff::Message;
@@ -156,6 +156,41 @@ async fn one_hot_lane_gets_large_pages_and_comes_in_order() {
     assert!(all.is_sorted());
     assert!(largest >= 500, "the largest page had {largest} rows");
     assert!(pages < 20, "{pages} pages");
+}
+
+#[tokio::test]
+async fn backlog_of_many_keys_comes_whole_and_in_order_and_an_urgent_message_overtakes_it() {
+    let scratch = Scratch::new().await;
+    scratch
+        .run("INSERT INTO outbox_message (topic, key, payload) SELECT 't', n % 700, '' FROM generate_series(1, 20000) AS n")
+        .await;
+    let mut relay = scratch.relay().await;
+    let (mut newest, mut count, mut pages): (BTreeMap<String, i64>, usize, usize) = Default::default();
+    while count < 20_001 {
+        if pages == 8 {
+            scratch.emit(&[message("urgent").priority(1)]).await;
+        }
+        let found = relay.next().await;
+        pages += 1;
+        assert!(pages < 200, "only {count} came");
+        assert_eq!(
+            pages == 9,
+            found.iter().any(|delivery| delivery.topic == "urgent"),
+            "page {pages}"
+        );
+        for delivery in &found {
+            let key = delivery.key.clone().unwrap_or_default();
+            let before = newest.insert(key, delivery.place.seq).unwrap_or_default();
+            assert!(
+                before < delivery.place.seq,
+                "{} came after {before}",
+                delivery.place.seq
+            );
+        }
+        count += found.len();
+        relay.deliver(&found).await;
+    }
+    assert_eq!(scratch.value("SELECT count(*)::text FROM outbox_message").await, "0");
 }
 
 #[tokio::test]
