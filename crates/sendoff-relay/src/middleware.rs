@@ -94,10 +94,6 @@ impl Sink for Wrapped {
         whole.publish(batch).await
     }
 
-    fn keeps_key_order(&self) -> bool {
-        self.sink.keeps_key_order()
-    }
-
     fn limits(&self) -> Limits {
         self.sink.limits()
     }

@@ -53,7 +53,6 @@ pub struct ScriptedSink {
     script: Box<Script>,
     observer: Box<Observer>,
     latency: Duration,
-    keeps_key_order: bool,
     notes: Mutex<Notes>,
     published: Notify,
 }
@@ -86,7 +85,6 @@ impl ScriptedSink {
             script: Box::new(|_, _| Act::Deliver),
             observer: Box::new(|_| {}),
             latency: Duration::ZERO,
-            keeps_key_order: false,
             notes: Mutex::default(),
             published: Notify::new(),
         }
@@ -110,13 +108,6 @@ impl ScriptedSink {
     #[must_use]
     pub fn latency(mut self, latency: Duration) -> Self {
         self.latency = latency;
-        self
-    }
-
-    /// Promises to keep the order of a key within a batch.
-    #[must_use]
-    pub fn keeping_key_order(mut self) -> Self {
-        self.keeps_key_order = true;
         self
     }
 
@@ -167,17 +158,11 @@ impl ScriptedSink {
         .await;
     }
 
-    fn note(&self, delivery: &Arc<Delivery>, key_failed: bool) -> Publication {
+    fn note(&self, delivery: &Arc<Delivery>) -> Publication {
         let mut notes = self.notes();
         let copy = notes.copies.entry(delivery.id).or_default();
         *copy += 1;
-        let act = if key_failed {
-            Act::Refuse(Outcome::Temporary(
-                "one of its key before it in the batch failed".into(),
-            ))
-        } else {
-            (self.script)(delivery, *copy)
-        };
+        let act = (self.script)(delivery, *copy);
         let publication = Publication {
             delivery: delivery.clone(),
             copy: *copy,
@@ -203,11 +188,9 @@ impl Sink for ScriptedSink {
         if self.latency > Duration::ZERO {
             tokio::time::sleep(self.latency).await;
         }
-        let mut failed: HashSet<&str> = HashSet::new();
         let mut outcomes = Vec::with_capacity(batch.len());
         for delivery in batch {
-            let key = delivery.key.as_deref().filter(|_| self.keeps_key_order);
-            let publication = self.note(delivery, key.is_some_and(|key| failed.contains(key)));
+            let publication = self.note(delivery);
             self.published.notify_waiters();
             let outcome = match publication.act {
                 Act::Deliver => Outcome::Delivered,
@@ -215,16 +198,9 @@ impl Sink for ScriptedSink {
                 Act::Panic => panic!("the script asked for a panic"),
                 Act::Hang => std::future::pending().await,
             };
-            if outcome != Outcome::Delivered {
-                failed.extend(key);
-            }
             outcomes.push(outcome);
         }
         outcomes
-    }
-
-    fn keeps_key_order(&self) -> bool {
-        self.keeps_key_order
     }
 
     async fn close(&self) {
@@ -243,8 +219,7 @@ impl<'a> InFlight<'a> {
         let mut keys = HashSet::new();
         let mut notes = sink.notes();
         for key in batch.iter().filter_map(|delivery| delivery.key.as_ref()) {
-            let twice = !keys.insert(key.clone()) && !sink.keeps_key_order;
-            if twice || notes.in_flight.contains(key) {
+            if !keys.insert(key.clone()) || notes.in_flight.contains(key) {
                 notes.overlaps.push(key.clone());
             }
         }
@@ -301,24 +276,6 @@ mod tests {
         assert_eq!(sink.publish(&batch).await, [Outcome::Delivered]);
         assert_eq!(sink.arrivals().len(), 1);
         sink.wait_for_arrivals(1).await;
-    }
-
-    #[tokio::test]
-    async fn nothing_passes_a_failed_message_of_its_key() {
-        let sink = ScriptedSink::new()
-            .keeping_key_order()
-            .script(|delivery, _| match delivery.place.seq {
-                1 => Act::Refuse(Outcome::Temporary("no".into())),
-                _ => Act::Deliver,
-            });
-        let outcomes = sink
-            .publish(&[delivery(1, "a"), delivery(2, "a"), delivery(3, "b")])
-            .await;
-        assert!(matches!(
-            outcomes[..],
-            [Outcome::Temporary(_), Outcome::Temporary(_), Outcome::Delivered]
-        ));
-        assert!(sink.overlaps().is_empty());
     }
 
     #[tokio::test]

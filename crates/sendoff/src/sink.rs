@@ -83,18 +83,11 @@ pub struct Limits {
 /// - No payload and no secret in any reason or log line.
 /// - Cancel-safe: a relay that stops drops the future after its drain time; what was not confirmed is sent again later.
 ///
-/// The relay never hands a sink two messages of one ordering key at the same time. A sink that could take them says so
-/// with [`keeps_key_order`](Sink::keeps_key_order); relays of this version make no use of that.
+/// The relay never hands a sink two messages of one ordering key at the same time.
 #[async_trait]
 pub trait Sink: Send + Sync + 'static {
     /// Delivers a batch.
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome>;
-
-    /// Whether this holds: in one batch, messages of one key are delivered in the order of the batch, and when one of
-    /// them is not delivered, none behind it with the same key is.
-    fn keeps_key_order(&self) -> bool {
-        false
-    }
 
     /// What it knows better than the relay's settings: nothing, unless it says so.
     fn limits(&self) -> Limits {

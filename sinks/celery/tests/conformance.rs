@@ -49,7 +49,6 @@ impl SinkHarness for Harness {
             unroutable: self.rabbitmq,
             restart: true,
             handshake: true,
-            keeps_key_order: false,
         }
     }
 
@@ -183,10 +182,6 @@ impl Sink for AsTasks {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
         let tasks: Vec<Arc<Delivery>> = batch.iter().map(|delivery| Arc::new(task(delivery))).collect();
         self.0.publish(&tasks).await
-    }
-
-    fn keeps_key_order(&self) -> bool {
-        self.0.keeps_key_order()
     }
 
     fn limits(&self) -> Limits {

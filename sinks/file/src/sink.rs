@@ -53,10 +53,6 @@ impl Sink for FileSink {
         vec![outcome; batch.len()]
     }
 
-    fn keeps_key_order(&self) -> bool {
-        true
-    }
-
     async fn check(&self) -> Result<()> {
         match self.with_log(Log::check).await {
             Ok(checked) => checked.map_err(Error::from),

@@ -79,7 +79,6 @@ impl SinkHarness for Http {
             unroutable: true,
             restart: true,
             handshake: true,
-            keeps_key_order: false,
         }
     }
 

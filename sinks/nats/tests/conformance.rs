@@ -44,7 +44,6 @@ impl SinkHarness for Harness {
             unroutable: true,
             restart: true,
             handshake: true,
-            keeps_key_order: false,
         }
     }
 

@@ -43,7 +43,6 @@ impl SinkHarness for Harness {
             unroutable: false,
             restart: true,
             handshake: true,
-            keeps_key_order: false,
         }
     }
 

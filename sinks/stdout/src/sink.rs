@@ -67,10 +67,6 @@ impl Sink for StdoutSink {
         };
         vec![result; batch.len()]
     }
-
-    fn keeps_key_order(&self) -> bool {
-        true
-    }
 }
 
 /// Standard output without the buffer of the standard library: that one keeps what it could not write, and takes a

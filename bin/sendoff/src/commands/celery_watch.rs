@@ -222,10 +222,6 @@ impl Sink for Told {
         outcomes
     }
 
-    fn keeps_key_order(&self) -> bool {
-        self.sink.keeps_key_order()
-    }
-
     fn limits(&self) -> Limits {
         self.sink.limits()
     }

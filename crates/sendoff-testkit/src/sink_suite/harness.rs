@@ -24,8 +24,6 @@ pub struct Capabilities {
     pub restart: bool,
     /// The broker answers before the first message is sent: a greeting, a login.
     pub handshake: bool,
-    /// [`Sink::keeps_key_order`].
-    pub keeps_key_order: bool,
 }
 
 /// Which texts survive as the values of headers.

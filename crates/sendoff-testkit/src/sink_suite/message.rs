@@ -20,13 +20,6 @@ pub(super) fn batch(count: usize) -> Vec<Arc<Delivery>> {
     (0..count).map(numbered).collect()
 }
 
-/// One of a key.
-pub(super) fn keyed(key: &str, n: usize) -> Arc<Delivery> {
-    let mut delivery = (*numbered(n)).clone();
-    delivery.key = Some(key.to_owned());
-    delivery.into()
-}
-
 /// One with a payload of so many bytes.
 pub(super) fn large(bytes: usize) -> Arc<Delivery> {
     let mut delivery = delivery(vec![b'x'; bytes]);

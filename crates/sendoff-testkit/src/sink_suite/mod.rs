@@ -28,7 +28,6 @@ mod down;
 mod harness;
 mod message;
 mod need;
-mod order;
 mod overlap;
 mod refuse;
 mod registry;

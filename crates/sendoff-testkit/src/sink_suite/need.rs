@@ -17,7 +17,6 @@ pub(super) enum Need {
     Unroutable,
     Restart,
     Handshake,
-    KeyOrder,
 }
 
 impl Need {
@@ -27,7 +26,6 @@ impl Need {
             Self::Unroutable => capabilities.unroutable,
             Self::Restart => capabilities.restart,
             Self::Handshake => capabilities.handshake,
-            Self::KeyOrder => capabilities.keeps_key_order,
         }
     }
 
@@ -60,7 +58,6 @@ impl Need {
                 let delivered = held.is_ok_and(|outcomes| outcomes.contains(&Outcome::Delivered));
                 assert!(!delivered, "delivered without an answer");
             }
-            Self::KeyOrder => assert!(!sink.keeps_key_order(), "declare keeps_key_order: it says that it does"),
         }
     }
 }

@@ -40,7 +40,6 @@ const ALL: &[(&str, &[Case])] = &[
     ("confirm", super::confirm::CASES),
     ("cut", super::cut::CASES),
     ("refuse", super::refuse::CASES),
-    ("order", super::order::CASES),
     ("overlap", super::overlap::CASES),
     ("down", super::down::CASES),
     ("relay", super::relay::CASES),
