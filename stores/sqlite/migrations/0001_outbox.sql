@@ -9,7 +9,7 @@
 -- (AUTOINCREMENT), because the other tables keep it for as long as they keep a message.
 CREATE TABLE outbox_message (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    -- 0 to 63 by the key. Where there is no key, 32 numbers in a row have one lane, so that the rows of a relay lie
+    -- 0 to 63 by the key. Where there is no key, 64 numbers in a row have one lane, so that the rows of a relay lie
     -- together. Keyless messages with a priority have lanes of their own, by the end of the id, so that urgent ones overtake a backlog (64 to 71) and idle ones never hold it up (72 to 79).
     -- The only place that computes it; producers in every language agree because none of them does. SQLite
     -- has no hash function, so the key is judged by its length, the first number in it, and some of its characters:
@@ -28,7 +28,7 @@ CREATE TABLE outbox_message (
                 + 11 * coalesce(unicode(substr(key, -2, 1)), 0)
                 + coalesce(unicode(substr(key, -1)), 0)
             ) * 40503 >> 8) & 63
-        WHEN priority = 0 THEN seq >> 5 & 63
+        WHEN priority = 0 THEN seq >> 6 & 63
         WHEN priority > 0 THEN 64 + ((instr('0123456789abcdef', lower(substr(id, -1))) - 1) & 7)
         ELSE 72 + ((instr('0123456789abcdef', lower(substr(id, -1))) - 1) & 7)
     END) STORED,                     -- one byte; computing it anew made reads 5 times slower, which look at every row's

@@ -43,14 +43,12 @@ fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unrea
     if topic.is_empty() {
         return Err("the topic is empty".to_owned());
     }
-    let id = text(row, 5, "id")?.unwrap_or_default();
     let headers = match text(row, 9, "headers")? {
         None => Headers::new(),
         Some(json) => Headers::from_json(&json).map_err(|error| error.what().to_owned())?,
     };
     let delivery = Delivery {
-        // Any of the usual ways to write a UUID, because other languages have other habits.
-        id: Uuid::parse_str(&id).map_err(|_| "the id is not a UUID".to_owned())?,
+        id: id(row, 5)?,
         topic,
         payload: payload(row, 7)?,
         content_type: text(row, 8, "content_type")?,
@@ -70,6 +68,12 @@ fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unrea
     Ok((delivery, expired))
 }
 
+/// Any of the usual ways to write a UUID, because other languages have other habits.
+fn id(row: &SqliteRow<'_>, column: usize) -> Result<Uuid, Unreadable> {
+    let text = text_in(row, column, "id")?.unwrap_or_default();
+    Uuid::parse_str(text).map_err(|_| "the id is not a UUID".to_owned())
+}
+
 pub(crate) fn payload(row: &SqliteRow<'_>, column: usize) -> Result<Bytes, Unreadable> {
     match value(row, column, "payload")? {
         ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Ok(Bytes::copy_from_slice(bytes)),
@@ -80,10 +84,14 @@ pub(crate) fn payload(row: &SqliteRow<'_>, column: usize) -> Result<Bytes, Unrea
 }
 
 pub(crate) fn text(row: &SqliteRow<'_>, column: usize, name: &str) -> Result<Option<String>, Unreadable> {
+    Ok(text_in(row, column, name)?.map(str::to_owned))
+}
+
+fn text_in<'a>(row: &'a SqliteRow<'_>, column: usize, name: &str) -> Result<Option<&'a str>, Unreadable> {
     match value(row, column, name)? {
         ValueRef::Null => Ok(None),
         ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text.to_owned())),
+            Ok(text) => Ok(Some(text)),
             Err(_) => Err(format!("the column {name} is not UTF-8")),
         },
         ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Err(format!("the column {name} is no text")),

@@ -296,9 +296,9 @@ async fn other_keys_and_other_legs_are_not_held(scene: Scene) -> CaseResult {
     let (mut relay, read) = key_in_hand(&scene, 2).await?;
     // So many that some share its lane.
     scene.emit((0..300).map(|n| numbered(&format!("other {n}"), n))).await?;
-    scene.emit((0..2100).map(|_| plain("keyless"))).await?;
+    scene.emit((0..4200).map(|_| plain("keyless"))).await?;
     relay.settle_as(&retry(LATER), &read[..1]).await?;
-    let mut others = relay.read_messages(2400).await;
+    let mut others = relay.read_messages(4500).await;
     others.retain(|other| other.place.lane == read[0].place.lane);
     assert!(others.iter().any(|other| other.key.is_some()) && others.iter().any(|other| other.key.is_none()));
     relay.settle_as(&Verdict::Hold, &others).await?;
