@@ -409,13 +409,27 @@ BEGIN
 END
 $$;
 
+-- Deletes rows where the reader found them. Another row may be in a place by now, so the number decides. With statistics of
+-- a moment when the table was nearly empty the planner would rather look for each number in all of the index, which takes
+-- seconds: there is no way left for it but by the places. It is planned anew each time, because only then is its list of
+-- numbers looked up by hash.
+CREATE FUNCTION outbox_delete_spots(p_seqs bigint[], p_spots tid[]) RETURNS bigint
+LANGUAGE plpgsql SET enable_seqscan = off SET enable_indexscan = off SET enable_bitmapscan = off AS $$
+DECLARE
+    v_gone bigint;
+BEGIN
+    EXECUTE 'DELETE FROM outbox_message WHERE ctid = ANY ($1) AND seq = ANY ($2)' USING p_spots, p_seqs;
+    GET DIAGNOSTICS v_gone = ROW_COUNT;
+    RETURN v_gone;
+END
+$$;
+
 -- Settles delivered messages of several lanes in one round trip: p_counts[i] of p_seqs, in order, belong to p_lanes[i].
 -- Returns the lanes that the caller does not hold (any more); nothing of theirs is touched.
 -- Losing the commit in a crash of the server only sends messages twice, so it need not be waited for. The table may have
 -- been nearly empty when the plan was made, and be huge now: it must not be scanned as a whole.
--- p_spots says where the reader found each row, which saves a descent of the index for every one of them. Another row may
--- be there by now, so the number decides; and a table that was rewritten has its rows elsewhere: then the index is asked.
--- The statement is planned anew each time, because only then is its list of numbers looked up by hash.
+-- p_spots says where the reader found each row, which saves a descent of the index for every one of them. A table that was
+-- rewritten has its rows elsewhere: then the index is asked.
 CREATE FUNCTION outbox_settle_delivered(
     p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[], p_spots tid[]
 ) RETURNS smallint[] LANGUAGE plpgsql AS $$
@@ -423,14 +437,11 @@ DECLARE
     v_held smallint[];
     v_lost smallint[] := '{}';
     v_at integer := 1;
-    v_gone bigint;
 BEGIN
     PERFORM set_config('synchronous_commit', 'off', true), set_config('enable_seqscan', 'off', true);
     v_held := outbox_check_lanes(p_owner, p_lanes, p_epochs);
     IF cardinality(v_held) = cardinality(p_lanes) THEN
-        EXECUTE 'DELETE FROM outbox_message WHERE ctid = ANY ($1) AND seq = ANY ($2)' USING p_spots, p_seqs;
-        GET DIAGNOSTICS v_gone = ROW_COUNT;
-        IF v_gone = cardinality(p_seqs) THEN
+        IF outbox_delete_spots(p_seqs, p_spots) = cardinality(p_seqs) THEN
             RETURN v_lost;
         END IF;
     END IF;

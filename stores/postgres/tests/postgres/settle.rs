@@ -8,7 +8,7 @@ use sendoff::store::{
     BlockedKey, DeadReason, Delivery, OperateStore, RelayStore, RetryState, Row, Settlement, Verdict,
 };
 
-use crate::scratch::{Relay, Scratch, message, topics};
+use crate::scratch::{Relay, Scratch, connect, message, topics};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -376,4 +376,30 @@ async fn a_row_in_the_place_of_one_that_is_gone_stays() {
     assert_eq!(scratch.value("SELECT ctid::text FROM outbox_message").await, place);
     relay.deliver(&found).await;
     assert_eq!(scratch.value("SELECT topic FROM outbox_message").await, "new");
+}
+
+#[tokio::test]
+async fn many_rows_are_settled_at_once_though_the_planner_takes_the_table_for_empty() {
+    let scratch = Scratch::new().await;
+    let fill = |count: u32| {
+        format!("INSERT INTO outbox_message (topic, payload) SELECT 't', '' FROM generate_series(1, {count})")
+    };
+    scratch
+        .run("ALTER TABLE outbox_message SET (autovacuum_enabled = off)")
+        .await;
+    scratch.run(&fill(60_000)).await;
+    // Somebody still sees them, so they stay in the index.
+    let holder = connect().await;
+    let hold = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM outbox_message";
+    holder.batch_execute(&scratch.names.render(hold)).await.unwrap();
+    scratch.run("DELETE FROM outbox_message").await;
+    scratch.run("ANALYZE outbox_message").await;
+    scratch.run(&fill(20_000)).await;
+    let mut relay = scratch.relay().await;
+    let mut all = Vec::new();
+    while all.len() < 20_000 {
+        all.extend(relay.next().await);
+    }
+    relay.deliver(&all).await;
+    assert_eq!(scratch.value("SELECT count(*)::text FROM outbox_message").await, "0");
 }
