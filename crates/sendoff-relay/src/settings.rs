@@ -37,8 +37,8 @@ impl Default for Settings {
         Self {
             lease: Duration::from_secs(10),
             heartbeat: Duration::from_secs(1),
-            batch: 4000,
-            window: 12_000,
+            batch: 3000,
+            window: 8000,
             window_bytes: 32 << 20,
             idle_time: Duration::from_millis(200),
             due_interval: Duration::from_millis(25),

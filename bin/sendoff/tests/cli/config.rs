@@ -62,7 +62,7 @@ fn config_show_tells_what_counts_without_passwords() {
     for line in [
         "lease = \"20s\"",
         "heartbeat = \"2s\"",
-        "batch = 4000",
+        "batch = 3000",
         "postgres://shop:***@db/shop",
     ] {
         assert!(out.contains(line), "{line} in {out}");
