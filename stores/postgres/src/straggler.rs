@@ -15,7 +15,8 @@
 //!
 //! # The invariant
 //! [`Floors`] keeps a floor `F`, and the transactions `P` that were below the mark of `F` and in progress when it was
-//! set. Each lane has a cursor `C`, the last `seq` of a page that came back full, or infinity. At all times:
+//! set. Each lane has a cursor `C`: the last `seq` of a page that came back full, the end of a stretch that came whole (see
+//! `stretch.rs`), or infinity. At all times:
 //!
 //! > Every row of a lane with `seq ≤ min(C, F)` has been returned, unless its transaction is in `P` or rolled back.
 //!
