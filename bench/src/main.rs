@@ -19,10 +19,6 @@ use clap::{Parser, ValueEnum};
 use figure::Figures;
 use sendoff_tokio_postgres as _;
 
-/// The allocator of the `sendoff` binary.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 #[derive(Parser)]
 struct Args {
     /// What to measure

@@ -100,6 +100,16 @@ async fn relayed<B: Broker>(broker: &B) -> Result<(f64, f64)> {
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
     let cost = (cpu::used()? - before).as_secs_f64() * 1e6 / BACKLOG as f64;
     relays.stop().await?;
+    // What is put off counts as settled, too.
+    let waiting = "SELECT count(*), min(last_error) FROM outbox_waiting";
+    let waiting = schema.client.query_one(&schema.names.render(waiting), &[]).await?;
+    let (waiting, why): (i64, Option<String>) = (waiting.get(0), waiting.get(1));
+    anyhow::ensure!(
+        waiting == 0,
+        "{} was down or refused, and {waiting} messages wait: {}",
+        B::NAME,
+        why.unwrap_or_default()
+    );
     check(broker, B::NAME).await?;
     Ok((rate, cost))
 }

@@ -38,10 +38,6 @@ use cli::{Cli, Command};
 use exit::{Done, conclude};
 use session::Session;
 
-/// A relay allocates and frees a few times a message; the system's allocator took a fifth of its time.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let session = Session::new(cli.global, &cli.command);

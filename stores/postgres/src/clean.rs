@@ -28,7 +28,8 @@ impl Inner {
         }
         let lock = format!("sendoff clean {}", self.config.names);
         let take = Statement {
-            sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0))",
+            // What a crash brings back is cleaned up again, so nobody has to wait for the disk.
+            sql: "SELECT pg_try_advisory_xact_lock(hashtextextended($1, 0)), set_config('synchronous_commit', 'off', true)",
             params: vec![(&lock, Type::TEXT)],
         };
         let locked = lent.begin(WHAT, &[take]).await?.pop().unwrap_or_default();

@@ -30,6 +30,9 @@ mod scratch;
 /// Run a command with private servers and the SENDOFF_TEST_* variables that name them
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// With a PostgreSQL that syncs to disk, as for benchmarks
+    #[arg(long)]
+    durable: bool,
     /// Keep the scratch folder, with the servers' logs, when the command fails
     #[arg(long)]
     keep: bool,
@@ -40,7 +43,7 @@ pub(crate) struct Args {
 
 /// Starts the servers, runs the command, stops the servers, and ends as the command did.
 pub(crate) fn run(args: &Args) -> Result<ExitCode> {
-    let mut servers = Servers::start(Tuning::Tests, args.keep)?;
+    let mut servers = Servers::start(if args.durable { Tuning::Bench } else { Tuning::Tests }, args.keep)?;
     let (program, rest) = args
         .command
         .split_first()
