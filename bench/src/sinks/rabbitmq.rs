@@ -30,6 +30,8 @@ struct RabbitMq {
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let server = Server::start().await;
+    // The limit of the tests is low; what is measured here is no broker that holds publishers up.
+    server.ctl(&["set_vm_memory_high_watermark", "absolute", "4GB"]).await;
     let url = server.url();
     let connection = Connection::connect(&url, ConnectionProperties::default()).await?;
     let channel = connection.create_channel().await?;

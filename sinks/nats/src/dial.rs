@@ -18,6 +18,10 @@ use crate::link::{Link, News};
 /// More acknowledgements than all batches together wait for; the limit is kept by this sink, a batch at a time.
 const NO_LIMIT: usize = 1 << 20;
 
+/// How many messages the client takes before whoever sends has to wait: as many as all batches under way have, or each would
+/// be woken for every message.
+const COMMANDS: usize = 16_384;
+
 pub(crate) struct Dialer(pub(crate) Arc<NatsConfig>);
 
 impl Dial for Dialer {
@@ -64,6 +68,7 @@ fn options(config: &NatsConfig) -> Result<ConnectOptions> {
         .connection_timeout(each)
         .require_tls(wants_tls)
         .tls_client_config(tls(config, wants_tls)?)
+        .client_capacity(COMMANDS)
         // Addresses that servers tell each other are numbers now and then, which their certificates do not name.
         .ignore_discovered_servers()
         // Each server once, for the first connection. A broken one tries as often in vain, then its tasks end.

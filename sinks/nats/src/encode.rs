@@ -3,11 +3,11 @@
 use std::borrow::Cow;
 
 use async_nats::HeaderMap;
-use async_nats::header::{NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
+use async_nats::header::{HeaderName, HeaderValue, IntoHeaderName as _, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
 use bytes::Bytes;
 use sendoff::{Delivery, Outcome};
-use sendoff_wire::Names;
 use sendoff_wire::escape::{ENCODED, header_value, percent};
+use sendoff_wire::{Format, Names};
 
 use crate::NatsConfig;
 use crate::error;
@@ -16,6 +16,8 @@ use crate::subject;
 /// CloudEvents' attributes, as the NATS binding writes them.
 const NAMES: Names = Names { prefix: "ce-" };
 const CONTENT_TYPE: &str = "Content-Type";
+/// Names that nearly every message has: these take no memory.
+const FREQUENT: [&str; 5] = [CONTENT_TYPE, Format::ID, Format::TOPIC, Format::CREATED_AT, Format::KEY];
 
 /// A message, ready to be sent.
 #[derive(Debug)]
@@ -51,35 +53,45 @@ type Header<'a> = (Cow<'a, str>, Cow<'a, str>);
 fn headers(config: &NatsConfig, delivery: &Delivery, own: &[Header<'_>], content_type: &str) -> (HeaderMap, usize) {
     let mut headers = HeaderMap::new();
     let mut size = "NATS/1.0\r\n\r\n".len();
-    let mut put = |name: &str, value: &str| {
-        size += name.len() + value.len() + ": \r\n".len();
-        headers.insert(name, value);
+    let mut put = |name: HeaderName, value: Cow<'_, str>| {
+        size += text(&name).len() + value.len() + ": \r\n".len();
+        headers.insert(name, HeaderValue::from(value.into_owned()));
     };
-    let id = delivery.id.to_string();
-    put(NATS_MESSAGE_ID.as_ref(), &id);
+    put(NATS_MESSAGE_ID, delivery.id.to_string().into());
     if let Some(stream) = &config.stream {
-        put(NATS_EXPECTED_STREAM.as_ref(), stream);
+        put(NATS_EXPECTED_STREAM, stream.into());
     }
     let mut encoded = String::new();
     let mut put_safe = |name: &str, value: &str| {
-        let name = safe_name(name);
         let safe = header_value(value);
+        let name = header_name(name);
         if let Cow::Owned(_) = safe {
             if !encoded.is_empty() {
                 encoded.push(',');
             }
-            encoded.push_str(&name);
+            encoded.push_str(text(&name));
         }
-        put(&name, &safe);
+        put(name, safe);
     };
     put_safe(CONTENT_TYPE, content_type);
     for (name, value) in own.iter().filter(|(name, _)| !is_reserved(name)) {
         put_safe(name, value);
     }
     if !encoded.is_empty() {
-        put(ENCODED, &encoded);
+        put(HeaderName::from_static(ENCODED), encoded.into());
     }
     (headers, size)
+}
+
+fn text(name: &HeaderName) -> &str {
+    name.as_ref()
+}
+
+fn header_name(name: &str) -> HeaderName {
+    match FREQUENT.into_iter().find(|frequent| *frequent == name) {
+        Some(frequent) => HeaderName::from_static(frequent),
+        None => (&*safe_name(name)).into_header_name(),
+    }
 }
 
 /// `Nats-` headers are orders to the server, such as `Nats-Rollup`, which empties a stream: they never come from a

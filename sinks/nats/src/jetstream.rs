@@ -75,6 +75,8 @@ struct Pass<'a> {
     fates: Vec<Fate>,
     waiting: VecDeque<Waiting>,
     news: watch::Receiver<News>,
+    /// Of the message before: mostly the next one's, too.
+    subject: Subject,
     deadline: Instant,
     /// Whether the server answered anything at all.
     answered: bool,
@@ -91,6 +93,7 @@ impl<'a> Pass<'a> {
             fates: batch.iter().map(|_| Fate::Unsent).collect(),
             waiting: VecDeque::with_capacity(batch.len().min(config.max_in_flight)),
             news: link.news.clone(),
+            subject: Subject::from_static(""),
             deadline: Instant::now() + config.ack_timeout,
             answered: false,
             unanswered: false,
@@ -141,7 +144,10 @@ impl<'a> Pass<'a> {
             return false;
         }
         let Outgoing { subject, headers, body } = outgoing;
-        let subject = Subject::from(subject);
+        if *self.subject != *subject {
+            self.subject = Subject::from(subject);
+        }
+        let subject = self.subject.clone();
         let message = PublishMessage::build().payload(body).headers(headers);
         let sending = self.link.jetstream.send_publish(subject.clone(), message);
         // Mostly it is sent at once: then nobody has to be woken for the rest.
