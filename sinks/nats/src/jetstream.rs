@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::future::IntoFuture;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::Subject;
@@ -149,31 +150,36 @@ impl<'a> Pass<'a> {
         }
         let subject = self.subject.clone();
         let message = PublishMessage::build().payload(body).headers(headers);
-        let sending = self.link.jetstream.send_publish(subject.clone(), message);
-        // Mostly it is sent at once: then nobody has to be woken for the rest.
-        tokio::select! {
-            biased;
-            sent = sending => match sent {
-                Ok(ack) => {
-                    self.waiting.push_back(Waiting { index, subject, ack: PublishAckFuture::into_future(ack) });
-                    true
-                }
-                Err(refused) => {
-                    let outcome = match error::publish(&refused) {
-                        // It never left this process.
-                        Some(Outcome::Unknown(_)) | None => error::unsent(None),
-                        Some(outcome) => outcome,
-                    };
-                    self.fates[index] = Fate::Decided(outcome);
-                    true
+        let mut sending = pin!(self.link.jetstream.send_publish(subject.clone(), message));
+        // Mostly it is sent at once: then nobody has to be woken, and no timer is needed.
+        let sent = match poll_once(sending.as_mut()) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => tokio::select! {
+                biased;
+                sent = sending => sent,
+                _ = self.news.wait_for(|news| news.lost) => return false,
+                () = sleep_until(self.deadline) => {
+                    self.unanswered = true;
+                    return false;
                 }
             },
-            _ = self.news.wait_for(|news| news.lost) => false,
-            () = sleep_until(self.deadline) => {
-                self.unanswered = true;
-                false
+        };
+        match sent {
+            Ok(ack) => self.waiting.push_back(Waiting {
+                index,
+                subject,
+                ack: PublishAckFuture::into_future(ack),
+            }),
+            Err(refused) => {
+                let outcome = match error::publish(&refused) {
+                    // It never left this process.
+                    Some(Outcome::Unknown(_)) | None => error::unsent(None),
+                    Some(outcome) => outcome,
+                };
+                self.fates[index] = Fate::Decided(outcome);
             }
         }
+        true
     }
 
     async fn settle(&mut self, waiting: Waiting) {
@@ -182,6 +188,10 @@ impl<'a> Pass<'a> {
             subject,
             mut ack,
         } = waiting;
+        if let Poll::Ready(answer) = poll_once(ack.as_mut()) {
+            self.fates[index] = self.read(subject, answer);
+            return;
+        }
         let deadline = self.deadline;
         let heard = async {
             match self.news.wait_for(|news| news.verdict(&subject).is_some()).await {
@@ -282,4 +292,9 @@ impl<'a> Pass<'a> {
         };
         self.fates.into_iter().map(outcome).collect()
     }
+}
+
+/// Looks whether it is ready. Whoever wants to be woken has to poll it again.
+fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
+    future.poll(&mut Context::from_waker(Waker::noop()))
 }
