@@ -5,13 +5,13 @@ use std::future::IntoFuture;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use async_nats::Subject;
 use async_nats::jetstream::context::{PublishAckFuture, PublishError};
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::publish::PublishAck;
+use futures::FutureExt as _;
 use sendoff::{Delivery, Outcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
@@ -152,9 +152,9 @@ impl<'a> Pass<'a> {
         let message = PublishMessage::build().payload(body).headers(headers);
         let mut sending = pin!(self.link.jetstream.send_publish(subject.clone(), message));
         // Mostly it is sent at once: then nobody has to be woken, and no timer is needed.
-        let sent = match poll_once(sending.as_mut()) {
-            Poll::Ready(sent) => sent,
-            Poll::Pending => tokio::select! {
+        let sent = match sending.as_mut().now_or_never() {
+            Some(sent) => sent,
+            None => tokio::select! {
                 biased;
                 sent = sending => sent,
                 _ = self.news.wait_for(|news| news.lost) => return false,
@@ -188,7 +188,7 @@ impl<'a> Pass<'a> {
             subject,
             mut ack,
         } = waiting;
-        if let Poll::Ready(answer) = poll_once(ack.as_mut()) {
+        if let Some(answer) = ack.as_mut().now_or_never() {
             self.fates[index] = self.read(subject, answer);
             return;
         }
@@ -292,9 +292,4 @@ impl<'a> Pass<'a> {
         };
         self.fates.into_iter().map(outcome).collect()
     }
-}
-
-/// Looks whether it is ready. Whoever wants to be woken has to poll it again.
-fn poll_once<F: Future + ?Sized>(future: Pin<&mut F>) -> Poll<F::Output> {
-    future.poll(&mut Context::from_waker(Waker::noop()))
 }
