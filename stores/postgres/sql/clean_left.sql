@@ -2,7 +2,6 @@
 -- keys count.
 SELECT
     (SELECT count(*) FROM outbox_delivered WHERE delivered_at <= now() - $1::bigint * interval '1 microsecond')
-    + (SELECT count(*) FROM outbox_item
-        WHERE state = 'completed' AND completed_at <= now() - $1::bigint * interval '1 microsecond')
+    + (SELECT count(*) FROM outbox_item WHERE completed_at <= now() - $1::bigint * interval '1 microsecond')
     + (SELECT count(*) FROM outbox_dead WHERE dead_at <= now() - $2::bigint * interval '1 microsecond' AND NOT blocks)
     + (SELECT count(*) FROM outbox_dedup WHERE $3 AND until <= now())

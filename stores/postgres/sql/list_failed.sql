@@ -5,5 +5,6 @@ SELECT
     i.idempotency_key, i.content_type, i.headers::text, i.payload, i.priority, i.attempts, i.max_attempts,
     i.last_error, 'failed', NULL::text, i.created_at, NULL::timestamptz, i.expires_at, NULL::timestamptz
 FROM outbox_item AS i
-WHERE i.state = 'failed' AND (cardinality($1) = 0 OR i.id = ANY ($1)) AND i.seq > $2
+WHERE i.state = 'failed' AND i.next_attempt_at IS NULL AND i.completed_at IS NULL
+    AND (cardinality($1) = 0 OR i.id = ANY ($1)) AND i.seq > $2
 ORDER BY i.seq LIMIT $3

@@ -4,7 +4,8 @@ UPDATE outbox_item AS i SET
     expires_at = CASE WHEN i.expires_at > now() THEN i.expires_at END
 FROM (
     SELECT seq FROM outbox_item
-    WHERE state = 'failed' AND (cardinality($1) = 0 OR id = ANY ($1))
+    WHERE state = 'failed' AND next_attempt_at IS NULL AND completed_at IS NULL
+        AND (cardinality($1) = 0 OR id = ANY ($1))
     ORDER BY seq LIMIT $2
     FOR UPDATE SKIP LOCKED
 ) AS failed

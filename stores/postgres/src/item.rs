@@ -18,7 +18,7 @@ pub(crate) struct Claimed {
     pub(crate) item: Result<Item, String>,
 }
 
-/// `None` for one that became failed.
+/// `None` for the row that tells of items which became failed.
 pub(crate) fn claimed(what: &str, row: &Row) -> Result<Option<Claimed>> {
     if column::<bool>(what, row, 0)? {
         return Ok(None);

@@ -45,6 +45,51 @@ async fn marking_reads_the_items_and_no_index_as_a_whole() {
     }
 }
 
+/// The server writes the new version of a row beside the old one, and nothing into the indexes.
+#[tokio::test]
+async fn a_claim_leaves_the_indexes_alone() {
+    let scratch = Scratch::new().await;
+    let fill = "INSERT INTO outbox_item (topic, payload) SELECT 'a', decode(repeat('00', 256), 'hex') \
+                FROM generate_series(1, 1000)";
+    scratch.run(fill).await;
+    scratch.run("BEGIN").await;
+    scratch
+        .run("SELECT count(*) FROM outbox_claim_items('one', 1000, 60000000)")
+        .await;
+    let updated = "SELECT concat_ws(' ', pg_stat_get_xact_tuples_updated(oid), pg_stat_get_xact_tuples_hot_updated(oid)) \
+                   FROM pg_class WHERE oid = 'outbox_item'::regclass";
+    assert_eq!(scratch.value(updated).await, "1000 1000");
+    scratch.run("ROLLBACK").await;
+}
+
+/// An item that takes long would otherwise be passed over by every claim until it is done.
+#[tokio::test]
+async fn an_extended_item_is_not_among_what_is_due() {
+    let scratch = Scratch::new().await;
+    scratch
+        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 3)")
+        .await;
+    let items = scratch.store.claim_batch("one", 2, LEASE).await.unwrap();
+    let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
+    let due = "SELECT count(*) FROM outbox_item WHERE next_attempt_at <= now()";
+    assert_eq!(scratch.value(due).await, "3");
+    assert!(scratch.store.extend("one", &claims, LEASE).await.unwrap().is_empty());
+    assert_eq!(scratch.value(due).await, "1");
+}
+
+/// It would never be claimed, and never be found among the failed either.
+#[tokio::test]
+async fn an_item_without_a_next_attempt_is_refused() {
+    let scratch = Scratch::new().await;
+    let insert = "INSERT INTO outbox_item (topic, payload, next_attempt_at) VALUES ('a', 'x', NULL)";
+    let error = scratch
+        .sql
+        .batch_execute(&scratch.names.render(insert))
+        .await
+        .unwrap_err();
+    assert_eq!(error.code(), Some(&tokio_postgres::error::SqlState::CHECK_VIOLATION));
+}
+
 /// A batch may hold items of several hand-outs, the same twice, and some that are lost.
 #[tokio::test]
 async fn exactly_the_items_that_were_not_held_are_named() {
