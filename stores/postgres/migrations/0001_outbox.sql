@@ -505,7 +505,7 @@ CREATE FUNCTION outbox_delivered_is_untidy(p_keep interval) RETURNS boolean LANG
     SELECT (SELECT count(*) FROM outbox_delivered_days()
             WHERE day IN ((now() AT TIME ZONE 'UTC')::date, (now() AT TIME ZONE 'UTC')::date + 1)) < 2
         OR EXISTS (SELECT 1 FROM outbox_delivered_days() WHERE ends <= now() - p_keep)
-        OR EXISTS (SELECT 1 FROM outbox_delivered_default WHERE delivered_at <= now() - p_keep)
+        OR coalesce((SELECT min(delivered_at) FROM outbox_delivered_default) <= now() - p_keep, false)
 $$;
 
 -- Makes the partitions of today and tomorrow, drops those that are too old as a whole, and deletes up to p_limit rows

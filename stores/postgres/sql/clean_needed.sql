@@ -1,8 +1,8 @@
 -- Whether there is anything to do: relays ask again and again. Day partitions are not looked at here, only what is
 -- deleted row by row, and whether a partition has to be made or dropped. $1 retention in microseconds, or NULL.
-SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= now())
-    OR EXISTS (SELECT 1 FROM outbox_inbox WHERE handled_at <= now() - outbox_inbox_window())
+-- The oldest are asked for, which an index answers; asked whether there is an old one, the planner may look for it in the
+-- whole table.
+SELECT coalesce((SELECT min(until) FROM outbox_dedup) <= now(), false)
+    OR coalesce((SELECT min(handled_at) FROM outbox_inbox) <= now() - outbox_inbox_window(), false)
     OR ($1::bigint IS NOT NULL AND outbox_delivered_is_untidy($1 * interval '1 microsecond'))
-    OR EXISTS (
-        SELECT 1 FROM outbox_item
-        WHERE state = 'completed' AND completed_at <= now() - $1::bigint * interval '1 microsecond')
+    OR coalesce((SELECT min(completed_at) FROM outbox_item) <= now() - $1::bigint * interval '1 microsecond', false)

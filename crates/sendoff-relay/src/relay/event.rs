@@ -30,6 +30,7 @@ pub(super) enum Event {
     Suspected(Result<()>),
     Swept(Result<u64>),
     Paused(Result<Vec<(String, String)>>),
-    Cleaned(Result<u64>),
+    /// Whether there is more.
+    Cleaned(Result<bool>),
     Chore(Result<()>),
 }

@@ -7,9 +7,14 @@ use tokio::time::Instant;
 use super::event::Event;
 use super::running::Running;
 
-/// How many rows one step of cleaning takes at most, and the pause before the next.
-pub(super) const CLEAN_AT_ONCE: usize = 1000;
+/// The pause between two steps of cleaning.
 pub(super) const CLEAN_PAUSE: Duration = Duration::from_millis(100);
+
+/// How many rows a step takes: few, so that those who emit do not notice; but twice what was settled since the step before, so
+/// that cleaning keeps up with them however many they are, up to a limit.
+fn rows_to_clean(settled: usize) -> usize {
+    (2 * settled).clamp(200, 2000)
+}
 
 impl Running {
     pub(super) fn start_careful(&mut self) {
@@ -47,8 +52,21 @@ impl Running {
         }
         self.cleaning = true;
         self.next_clean = now + self.settings.clean;
+        let rows = rows_to_clean(std::mem::take(&mut self.settled_meanwhile));
         let store = self.store.clone();
-        self.tasks
-            .spawn(async move { Event::Cleaned(store.clean(CLEAN_AT_ONCE).await) });
+        self.tasks.spawn(async move {
+            let cleaned = store.clean(rows).await;
+            Event::Cleaned(cleaned.map(|count| count >= rows as u64))
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::rows_to_clean;
+
+    #[test]
+    fn cleaning_is_gentle_and_keeps_up() {
+        assert_eq!([0, 50, 400, 100_000].map(rows_to_clean), [200, 200, 800, 2000]);
     }
 }

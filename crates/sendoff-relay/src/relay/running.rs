@@ -70,6 +70,8 @@ pub(super) struct Running {
     pub(super) sweeping: bool,
     pub(super) next_clean: Instant,
     pub(super) cleaning: bool,
+    /// How many rows were settled since cleaning began.
+    pub(super) settled_meanwhile: usize,
 
     pub(super) once: bool,
     /// What keeps a run that is to end by itself from doing its work.
@@ -143,6 +145,7 @@ impl Running {
             sweeping: false,
             next_clean: now + relay.settings.clean,
             cleaning: false,
+            settled_meanwhile: 0,
             once,
             failure: None,
             stopping: None,

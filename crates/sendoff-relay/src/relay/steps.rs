@@ -4,7 +4,7 @@ use sendoff::Error;
 use tokio::time::Instant;
 
 use super::event::Event;
-use super::janitors::{CLEAN_AT_ONCE, CLEAN_PAUSE};
+use super::janitors::CLEAN_PAUSE;
 use super::running::{LONGEST_PAUSE, Running};
 use crate::publish::Published;
 
@@ -97,6 +97,7 @@ impl Running {
             }
             Event::Settled(decided, report) => {
                 self.settling = false;
+                self.settled_meanwhile += decided.items.len();
                 self.tell_settled(decided.items.len(), &report);
                 self.desk.settled(decided, &report);
                 // The store may think otherwise, if only this relay's own deadline had passed: then they are given back.
@@ -139,9 +140,8 @@ impl Running {
             Event::Cleaned(cleaned) => {
                 self.cleaning = false;
                 match cleaned {
-                    // There is more: go on soon, in small steps that nobody else notices.
-                    Ok(count) if count >= CLEAN_AT_ONCE as u64 => self.next_clean = Instant::now() + CLEAN_PAUSE,
-                    Ok(_) => {}
+                    Ok(true) => self.next_clean = Instant::now() + CLEAN_PAUSE,
+                    Ok(false) => {}
                     Err(error) => self.complain("clean", error),
                 }
             }
