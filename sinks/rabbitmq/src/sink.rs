@@ -1,4 +1,4 @@
-//! Publishing: every message encoded, then all of them to the broker.
+//! Publishing: every message encoded when it is its turn.
 
 use std::sync::Arc;
 
@@ -31,21 +31,8 @@ impl RabbitMqSink {
 #[async_trait]
 impl Sink for RabbitMqSink {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let mut messages = Vec::with_capacity(batch.len());
-        let mut outcomes = Vec::with_capacity(batch.len());
-        for delivery in batch {
-            outcomes.push(match encode(&self.config, delivery) {
-                Ok(message) => {
-                    messages.push(message);
-                    None
-                }
-                Err(reason) => Some(Outcome::Permanent(reason)),
-            });
-        }
-        let mut published = self.publisher.publish(&messages).await.into_iter();
-        let unanswered = || Outcome::Unknown("the publisher gave no answer".into());
-        let outcome = |refused: Option<Outcome>| refused.or_else(|| published.next()).unwrap_or_else(unanswered);
-        outcomes.into_iter().map(outcome).collect()
+        let make = |at: usize| encode(&self.config, &batch[at]).map_err(Outcome::Permanent);
+        self.publisher.publish(batch.len(), make).await
     }
 
     fn limits(&self) -> Limits {

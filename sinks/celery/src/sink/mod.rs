@@ -1,4 +1,4 @@
-//! Publishing: every task encoded, then all of them to the broker.
+//! Publishing: every task encoded, and sent to the broker.
 
 mod convert;
 mod rabbitmq;
@@ -57,14 +57,13 @@ impl Sink for CelerySink {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
         // Only decides how much of a delay and of an expiration is left: both end at a point in time.
         let now = Timestamp::now();
-        let encode = |delivery: &Arc<Delivery>| {
-            let message = TaskCall::from_delivery(delivery).and_then(|call| self.encoder.encode(&call, now));
+        let encode = |at: usize| {
+            let message = TaskCall::from_delivery(&batch[at]).and_then(|call| self.encoder.encode(&call, now));
             message.map_err(|error| Outcome::Permanent(error.to_string().into()))
         };
-        let messages = batch.iter().map(encode);
         match &self.broker {
-            Connected::RabbitMq(broker) => broker.publish(messages).await,
-            Connected::Redis(broker) => broker.publish(messages.collect()).await,
+            Connected::RabbitMq(broker) => broker.publish(batch.len(), encode).await,
+            Connected::Redis(broker) => broker.publish((0..batch.len()).map(encode).collect()).await,
         }
     }
 

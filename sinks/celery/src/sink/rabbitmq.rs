@@ -1,6 +1,6 @@
 //! Tasks to RabbitMQ.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sendoff::sink::Limits;
@@ -25,11 +25,17 @@ pub(super) struct ToRabbitMq {
 
 type Name = (String, String, String);
 
-/// A task on its way.
-struct Errand {
-    message: Prepared,
-    declaration: Option<Declaration>,
-    outcome: Option<Outcome>,
+/// Makes the message of the task at a place of a batch.
+type Encode<'a> = &'a (dyn Fn(usize) -> Result<CeleryMessage, Outcome> + Send + Sync);
+
+/// What a pass lets through: tasks whose queues are there. The first other one and all behind it wait for the next pass, so
+/// that tasks keep their order.
+struct Gate {
+    /// Mostly that of the next one, too.
+    open_for: Option<Declaration>,
+    /// How many were asked for; whoever is asked for again was let through before.
+    asked: usize,
+    put_off: Vec<usize>,
 }
 
 impl ToRabbitMq {
@@ -49,104 +55,127 @@ impl ToRabbitMq {
         limits
     }
 
-    /// Publishes messages that are made one by one, so that each is in its final form before the next takes memory.
+    /// Publishes so many tasks. Each is encoded when it is its turn, and again if it has to be sent again.
     pub(super) async fn publish(
         &self,
-        messages: impl ExactSizeIterator<Item = Result<CeleryMessage, Outcome>> + Send,
+        count: usize,
+        encode: impl Fn(usize) -> Result<CeleryMessage, Outcome> + Send + Sync,
     ) -> Vec<Outcome> {
-        let mut refused = Vec::with_capacity(messages.len());
-        let mut errands = Vec::with_capacity(messages.len());
-        for message in messages {
-            refused.push(match message.and_then(|message| self.errand(message)) {
-                Ok(errand) => {
-                    errands.push(errand);
-                    None
-                }
-                Err(outcome) => Some(outcome),
-            });
-        }
-        self.run(&mut errands).await;
+        let mut outcomes = vec![None; count];
+        self.run((0..count).collect(), &encode, &mut outcomes).await;
         if self.declare == Declare::Active {
-            self.mend(&mut errands).await;
+            // A queue that we had declared was deleted since: what came back is in no queue, so it is sent once more.
+            let came_back = |place: &usize| {
+                matches!(outcomes[*place], Some(Outcome::Permanent(_))) && self.declaration(*place, &encode).is_some()
+            };
+            let again = (0..count).filter(came_back).collect();
+            self.run(again, &encode, &mut outcomes).await;
         }
-        let mut settled = errands.into_iter().map(|errand| errand.outcome);
         let unanswered = || Outcome::Unknown("the publisher gave no answer".into());
-        let mut outcome = |refused: Option<Outcome>| refused.or_else(|| settled.next().flatten());
-        refused
+        outcomes
             .into_iter()
-            .map(|refused| outcome(refused).unwrap_or_else(unanswered))
+            .map(|outcome| outcome.unwrap_or_else(unanswered))
             .collect()
     }
 
-    fn errand(&self, message: CeleryMessage) -> Result<Errand, Outcome> {
+    fn made(&self, message: CeleryMessage) -> Result<(Prepared, Option<Declaration>), Outcome> {
         let mut publish =
             AmqpPublish::new(message, self.declare).map_err(|error| Outcome::Permanent(error.to_string().into()))?;
-        Ok(Errand {
-            declaration: publish.declaration.take(),
-            message: prepared(publish),
-            outcome: None,
-        })
+        let declaration = publish.declaration.take();
+        Ok((prepared(publish), declaration))
     }
 
-    /// Declares what has to be, and publishes all that has no outcome yet.
-    async fn run(&self, errands: &mut [Errand]) {
-        self.declare_for(errands).await;
-        let open = |errand: &&mut Errand| errand.outcome.is_none();
-        let open: Vec<&mut Errand> = errands.iter_mut().filter(open).collect();
-        let outcomes = self.publisher.publish(open.iter().map(|errand| &errand.message)).await;
-        for (errand, outcome) in open.into_iter().zip(outcomes) {
-            // The queue that was there may be gone.
-            if let (Outcome::Permanent(_), Some(declaration)) = (&outcome, &errand.declaration) {
-                self.declared().remove(&name(declaration));
-            }
-            errand.outcome = Some(outcome);
-        }
+    fn declaration(&self, place: usize, encode: Encode<'_>) -> Option<Declaration> {
+        encode(place).and_then(|message| self.made(message)).ok()?.1
     }
 
-    /// A queue that we had declared was deleted since: what came back is in no queue, so it is sent once more.
-    async fn mend(&self, errands: &mut [Errand]) {
-        let mut again = false;
-        for errand in errands.iter_mut() {
-            if matches!(errand.outcome, Some(Outcome::Permanent(_))) && errand.declaration.is_some() {
-                errand.outcome = None;
-                again = true;
-            }
-        }
-        if again {
-            self.run(errands).await;
-        }
-    }
-
-    async fn declare_for(&self, errands: &mut [Errand]) {
-        for at in 0..errands.len() {
-            // Most are for the same queue as the one before.
-            if at > 0 && errands[at].declaration == errands[at - 1].declaration {
-                continue;
-            }
-            let Errand {
-                declaration: Some(declaration),
-                outcome: None,
-                ..
-            } = &errands[at]
-            else {
-                continue;
-            };
-            let wanted = name(declaration);
-            if self.declared().contains(&wanted) {
-                continue;
-            }
-            let Err(outcome) = self.publisher.declare(&topology(declaration)).await else {
-                self.remember(wanted);
-                continue;
-            };
-            // Whoever needs the same need not ask; if the broker is down, that is everybody.
-            let down = matches!(outcome, Outcome::SinkDown(_));
-            for errand in errands.iter_mut().filter(|errand| errand.outcome.is_none()) {
-                if down || errand.declaration.as_ref().is_some_and(|other| name(other) == wanted) {
-                    errand.outcome = Some(outcome.clone());
+    /// Publishes the tasks at these places, in as many passes as there are queues of which nothing is known.
+    async fn run(&self, mut places: Vec<usize>, encode: Encode<'_>, outcomes: &mut [Option<Outcome>]) {
+        let mut refused: HashMap<Name, Outcome> = HashMap::new();
+        while let Some(first) = places.first() {
+            let open_for = self.declaration(*first, encode);
+            if let Some(declaration) = &open_for
+                && let Err(outcome) = self.see_to(declaration).await
+            {
+                if matches!(outcome, Outcome::SinkDown(_)) {
+                    places
+                        .into_iter()
+                        .for_each(|place| outcomes[place] = Some(outcome.clone()));
+                    return;
                 }
+                refused.insert(name(declaration), outcome);
             }
+            places = self.pass(&places, open_for, &refused, encode, outcomes).await;
         }
+    }
+
+    /// Publishes what the gate lets through, and returns the rest.
+    async fn pass(
+        &self,
+        places: &[usize],
+        open_for: Option<Declaration>,
+        refused: &HashMap<Name, Outcome>,
+        encode: Encode<'_>,
+        outcomes: &mut [Option<Outcome>],
+    ) -> Vec<usize> {
+        let gate = Mutex::new(Gate {
+            open_for,
+            asked: 0,
+            put_off: Vec::new(),
+        });
+        let put_off = || Outcome::Temporary("its queue has to be declared first".into());
+        let make = |at: usize| {
+            let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
+            let again = at < gate.asked;
+            gate.asked = gate.asked.max(at + 1);
+            if !again && !gate.put_off.is_empty() {
+                gate.put_off.push(at);
+                return Err(put_off());
+            }
+            let (message, declaration) = self.made(encode(places[at])?)?;
+            let Some(declaration) = declaration.filter(|_| !again) else {
+                return Ok(message);
+            };
+            let is_open = gate.open_for.as_ref() == Some(&declaration);
+            if is_open && refused.is_empty() {
+                return Ok(message);
+            }
+            let wanted = name(&declaration);
+            if let Some(outcome) = refused.get(&wanted) {
+                return Err(outcome.clone());
+            }
+            if !is_open && !self.declared().contains(&wanted) {
+                gate.put_off.push(at);
+                return Err(put_off());
+            }
+            gate.open_for = Some(declaration);
+            Ok(message)
+        };
+        let published = self.publisher.publish(places.len(), make).await;
+        let put_off = gate.into_inner().unwrap_or_else(PoisonError::into_inner).put_off;
+        for (at, outcome) in published.into_iter().enumerate() {
+            if put_off.binary_search(&at).is_ok() {
+                continue;
+            }
+            // The queue that was there may be gone.
+            if matches!(outcome, Outcome::Permanent(_))
+                && let Some(declaration) = self.declaration(places[at], encode)
+            {
+                self.declared().remove(&name(&declaration));
+            }
+            outcomes[places[at]] = Some(outcome);
+        }
+        put_off.into_iter().map(|at| places[at]).collect()
+    }
+
+    /// Declares what has not been, or finds that it is there.
+    async fn see_to(&self, declaration: &Declaration) -> Result<(), Outcome> {
+        let wanted = name(declaration);
+        if !self.declared().contains(&wanted) {
+            self.publisher.declare(&topology(declaration)).await?;
+            self.remember(wanted);
+        }
+        Ok(())
     }
 
     fn remember(&self, name: Name) {

@@ -24,11 +24,11 @@ mod send;
 mod settings;
 mod socket;
 mod topology;
+mod work;
 
 use std::time::Duration;
 
 use lapin::protocol::AMQPError;
-use lapin::types::ShortString;
 use sendoff::sink::Limits;
 use sendoff::{Outcome, Result};
 use tokio::time::Instant;
@@ -36,7 +36,8 @@ use tokio::time::Instant;
 use self::connect::Connector;
 use self::pool::{Loan, Pool};
 use self::probe::No;
-use self::send::{End, Fate, Sent};
+use self::send::End;
+use self::work::Work;
 use crate::error::{self, Failure};
 
 pub use self::prepared::Prepared;
@@ -54,15 +55,8 @@ pub struct Publisher {
     pool: Pool,
 }
 
-/// What is left to do of a batch.
-struct Work<'a> {
-    messages: Vec<&'a Prepared>,
-    outcomes: Vec<Option<Outcome>>,
-    /// Places of messages without an outcome, in order.
-    rest: Vec<usize>,
-    /// A message among the rest made the broker close the channel: they go one by one until it is found.
-    one_by_one: bool,
-}
+/// Makes the message at a place of a batch.
+type Make<'a> = &'a (dyn Fn(usize) -> Result<Prepared, Outcome> + Send + Sync);
 
 impl Publisher {
     /// Sets it up. The first batch connects, or [`Publisher::check`].
@@ -75,21 +69,23 @@ impl Publisher {
         })
     }
 
-    /// Publishes a batch: one outcome a message, in order. The messages leave in the order of the batch; if one is not
-    /// delivered, others behind it still are.
+    /// Publishes a batch of so many messages: one outcome a message, in order. The messages leave in the order of the batch; if
+    /// one is not delivered, others behind it still are.
+    ///
+    /// `make` makes the message at a place of the batch, or says what becomes of it instead. It is asked when it is the
+    /// message's turn, so that the broker has something to do meanwhile, and again if the message has to be sent again: then
+    /// it has to make the same one.
     ///
     /// May be dropped at any time: what was not confirmed by then is unknown, and the next batch is not disturbed.
-    pub async fn publish<'a>(&self, messages: impl IntoIterator<Item = &'a Prepared> + Send) -> Vec<Outcome> {
-        let messages: Vec<&Prepared> = messages.into_iter().collect();
-        let mut work = Work {
-            outcomes: vec![None; messages.len()],
-            rest: (0..messages.len()).collect(),
-            messages,
-            one_by_one: false,
-        };
+    pub async fn publish(
+        &self,
+        count: usize,
+        make: impl Fn(usize) -> Result<Prepared, Outcome> + Send + Sync,
+    ) -> Vec<Outcome> {
+        let mut work = Work::new(count, &make, self.settings().max_message_bytes);
         let patience = self.settings().confirm_timeout + self.settings().connect_timeout;
         let deadline = Instant::now() + patience;
-        while !work.rest.is_empty() {
+        while work.is_open() {
             if Instant::now() > deadline {
                 work.settle_rest(&Failure::silent(patience).outcome());
                 break;
@@ -156,9 +152,10 @@ impl Publisher {
 
     /// Settles as many messages as one connection can.
     async fn round(&self, work: &mut Work<'_>, mut link: Loan<'_>) {
-        work.refuse_unsendable(self.settings().max_message_bytes, link.frame_max());
-        match self.make_ready(work, &mut link).await {
-            Ok(()) => {}
+        work.frame_max = link.frame_max();
+        let first = match self.first(work, &mut link).await {
+            Ok(Some(first)) => first,
+            Ok(None) => return link.give_back(),
             Err(No::Blocked(failure)) => {
                 work.settle_rest(&failure.outcome());
                 return link.park(&failure);
@@ -167,49 +164,50 @@ impl Publisher {
             Err(No::Broker(_)) if link.used => return,
             Err(No::Broker(failure)) => return work.settle_rest(&failure.outcome()),
             Err(No::Exchange(refusal)) => return work.settle_rest(&self.refused_exchange(&refusal)),
-        }
-        let count = if work.one_by_one { 1 } else { work.rest.len() };
-        let places: Vec<usize> = work.rest.iter().copied().take(count).collect();
-        let batch: Vec<&Prepared> = places.iter().map(|at| work.messages[*at]).collect();
+        };
         let Settings {
             window,
             confirm_timeout,
             ..
         } = self.settings();
-        let sent = link.send(&batch, *window, *confirm_timeout).await;
-        let end = work.settle(&places, sent);
-        match end {
+        let known = std::mem::take(&mut link.known);
+        let sent = link.send(work.feed(first, &known), *window, *confirm_timeout).await;
+        link.known = known;
+        let alone = match sent.fates[..] {
+            [(place, _)] => Some(place),
+            _ => None,
+        };
+        match work.settle(sent) {
             None => link.give_back(),
-            Some(End::Closed(error)) => match error::channel_error(&error) {
+            Some(End::Closed(error)) => match (error::channel_error(&error), alone) {
                 // One message alone: it is the one.
-                Some(refusal) if places.len() == 1 => {
+                (Some(refusal), Some(place)) => {
                     let outcome = match error::is_about_exchange(refusal) {
                         true => self.refused_exchange(refusal),
                         false => error::of_message(refusal),
                     };
-                    work.settle_one(places[0], outcome);
+                    work.outcomes[place] = Some(outcome);
                     work.one_by_one = false;
                 }
-                Some(_) => work.one_by_one = true,
-                None => {}
+                (Some(_), None) => work.one_by_one = true,
+                (None, _) => {}
             },
             Some(End::Silent(_)) => {}
             Some(End::Blocked(failure)) => link.park(&failure),
         }
     }
 
-    /// Sees to it that all exchanges of the rest can be published to; messages to others are settled.
-    async fn make_ready(&self, work: &mut Work<'_>, link: &mut Loan<'_>) -> Result<(), No> {
+    /// The first message without an outcome, once its exchange can be published to; messages to exchanges that cannot are
+    /// settled on the way.
+    async fn first(&self, work: &mut Work<'_>, link: &mut Loan<'_>) -> Result<Option<(usize, Prepared)>, No> {
         let Connector { settings, topology, .. } = &self.pool.connector;
-        let mut quiet = link.last_confirm.elapsed() > QUIET;
-        let mut at = 0;
-        while let Some(place) = work.rest.get(at).copied() {
+        let quiet = link.last_confirm.elapsed() > QUIET;
+        while let Some((place, message)) = work.next() {
             let Prepared {
                 exchange, routing_key, ..
-            } = work.messages[place];
+            } = &message;
             if !quiet && link.known.contains(exchange) {
-                at += 1;
-                continue;
+                return Ok(Some((place, message)));
             }
             match link
                 .probe(exchange, routing_key, topology, settings.connect_timeout)
@@ -220,21 +218,19 @@ impl Publisher {
                         link.known.clear();
                     }
                     link.known.insert(exchange.clone());
-                    quiet = false;
+                    return Ok(Some((place, message)));
                 }
                 Err(No::Exchange(refusal)) => {
                     let outcome = self.refused_exchange(&refusal);
-                    if error::is_about_routing_key(&refusal) {
-                        work.settle_one(place, outcome);
-                    } else {
-                        work.settle_all_to(exchange, &outcome);
+                    if !error::is_about_routing_key(&refusal) {
+                        work.refused.insert(message.exchange, outcome.clone());
                     }
-                    at = 0;
+                    work.outcomes[place] = Some(outcome);
                 }
                 Err(no) => return Err(no),
             }
         }
-        Ok(())
+        Ok(None)
     }
 
     /// What it means that an exchange cannot be published to.
@@ -244,94 +240,5 @@ impl Publisher {
             true => failure.outcome(),
             false => failure.permanent(),
         }
-    }
-}
-
-impl Work<'_> {
-    fn refuse_unsendable(&mut self, max_message_bytes: usize, frame_max: usize) {
-        let Self {
-            messages,
-            outcomes,
-            rest,
-            ..
-        } = self;
-        rest.retain(|at| match messages[*at].unsendable(max_message_bytes, frame_max) {
-            Some(reason) => {
-                outcomes[*at] = Some(Outcome::Permanent(reason));
-                false
-            }
-            None => true,
-        });
-    }
-
-    fn settle_one(&mut self, place: usize, outcome: Outcome) {
-        self.outcomes[place] = Some(outcome);
-        self.rest.retain(|at| *at != place);
-    }
-
-    fn settle_all_to(&mut self, exchange: &ShortString, outcome: &Outcome) {
-        let Self {
-            messages,
-            outcomes,
-            rest,
-            ..
-        } = self;
-        rest.retain(|at| {
-            let other = messages[*at].exchange != *exchange;
-            if !other {
-                outcomes[*at] = Some(outcome.clone());
-            }
-            other
-        });
-    }
-
-    fn settle_rest(&mut self, outcome: &Outcome) {
-        for at in self.rest.drain(..) {
-            self.outcomes[at] = Some(outcome.clone());
-        }
-    }
-
-    /// Settles what was sent. After the channel alone was closed, what was not confirmed is left to be sent again.
-    fn settle(&mut self, places: &[usize], sent: Sent) -> Option<End> {
-        let Sent { fates, returned, end } = sent;
-        let (unsent, unconfirmed) = match &end {
-            None => (None, None),
-            Some(End::Closed(error)) if error::channel_error(error).is_some() => (None, None),
-            Some(End::Closed(error)) => {
-                let failure = Failure::lost(error);
-                (Some(failure.outcome()), Some(failure.unknown()))
-            }
-            Some(End::Silent(failure)) => (Some(failure.outcome()), Some(failure.unknown())),
-            Some(End::Blocked(failure)) => (Some(failure.outcome()), Some(failure.outcome())),
-        };
-        for (place, fate) in places.iter().zip(&fates) {
-            self.outcomes[*place] = match fate {
-                Fate::Acked => Some(Outcome::Delivered),
-                Fate::Nacked => Some(error::nacked()),
-                Fate::Sent => unconfirmed.clone(),
-                Fate::Unsent => unsent.clone(),
-            };
-        }
-        for message in returned {
-            // The client does not know which message a return belongs to when several are confirmed at once.
-            let is_it = |place: &&usize| {
-                self.messages[**place].is(&message) && !matches!(self.outcomes[**place], Some(Outcome::Permanent(_)))
-            };
-            if let Some(place) = places.iter().find(is_it) {
-                let text = message.reply_text.as_str();
-                self.outcomes[*place] = Some(error::unroutable(self.messages[*place], message.reply_code, text));
-            } else {
-                // One of them was not routed, and nobody knows which: none of them may count as delivered.
-                for place in places {
-                    if self.outcomes[*place] == Some(Outcome::Delivered) {
-                        let reason = "RabbitMQ returned a message of this batch that has no id of its own";
-                        self.outcomes[*place] = Some(Outcome::Unknown(reason.into()));
-                    }
-                }
-            }
-        }
-        let outcomes = &self.outcomes;
-        self.rest.retain(|at| outcomes[*at].is_none());
-        end
     }
 }

@@ -1,11 +1,11 @@
-//! Publishing a batch on one connection: all of it is sent, then all of it is confirmed.
+//! Publishing on one connection: messages are sent as they are made, and confirmed meanwhile.
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::pin::Pin;
-use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
+use futures::FutureExt as _;
 use lapin::message::BasicReturnMessage;
 use lapin::options::BasicPublishOptions;
 use lapin::{Channel, Confirmation, PublisherConfirm};
@@ -44,7 +44,8 @@ pub(super) enum End {
 
 /// How it went.
 pub(super) struct Sent {
-    pub(super) fates: Vec<Fate>,
+    /// Of each message, by its place in the batch, in the order in which they were sent.
+    pub(super) fates: Vec<(usize, Fate)>,
     /// What the broker had no queue for, whichever message that was.
     pub(super) returned: Vec<BasicReturnMessage>,
     pub(super) end: Option<End>,
@@ -59,35 +60,45 @@ enum Stage<'a> {
 
 /// A message on its way.
 struct Flight<'a> {
+    /// Which of the fates is its own.
     at: usize,
     bytes: usize,
     stage: Stage<'a>,
 }
 
 impl Link {
-    /// Publishes in the order of the batch, and waits for the confirms.
-    pub(super) async fn send(&mut self, batch: &[&Prepared], window: usize, patience: Duration) -> Sent {
+    /// Publishes what it is fed, in that order, and waits for the confirms.
+    pub(super) async fn send(
+        &mut self,
+        mut feed: impl FnMut() -> Option<(usize, Prepared)> + Send,
+        window: usize,
+        patience: Duration,
+    ) -> Sent {
         let channel = self.channel.clone();
         let mut sent = Sent {
-            fates: vec![Fate::Unsent; batch.len()],
+            fates: Vec::new(),
             returned: Vec::new(),
             end: None,
         };
-        let mut flights: VecDeque<Flight<'_>> = VecDeque::with_capacity(batch.len().min(window));
-        let (mut next, mut bytes) = (0, 0);
+        let mut flights: VecDeque<Flight<'_>> = VecDeque::new();
+        let (mut fed, mut bytes) = (false, 0);
         let deadline = Instant::now() + patience;
         loop {
-            while next < batch.len() && flights.len() < window && (flights.is_empty() || bytes < WINDOW_BYTES) {
-                let flight = start(&channel, next, batch[next]);
+            while !fed && flights.len() < window && (flights.is_empty() || bytes < WINDOW_BYTES) {
+                let Some((place, message)) = feed() else {
+                    fed = true;
+                    break;
+                };
+                let flight = start(&channel, sent.fates.len(), message);
+                sent.fates.push((place, Fate::Unsent));
                 bytes += flight.bytes;
                 flights.push_back(flight);
-                next += 1;
             }
             // The oldest first: the broker confirms about in order, and one waker is enough.
             let Some(flight) = flights.front_mut() else { break };
             let landed = tokio::select! {
                 biased;
-                landed = land(&mut flight.stage, &mut sent.fates[flight.at]) => landed,
+                landed = land(&mut flight.stage, &mut sent.fates[flight.at].1) => landed,
                 reason = self.blocked() => {
                     if timeout(BLOCKED_GRACE, self.unblocked()).await.is_err() {
                         sent.end = Some(End::Blocked(Failure::blocked(&reason)));
@@ -138,7 +149,7 @@ impl Sent {
             // Cannot be: the channel is in confirm mode. It was written, and that is all we know.
             Confirmation::NotRequested => (Fate::Sent, None),
         };
-        self.fates[at] = fate;
+        self.fates[at].1 = fate;
         self.returned.extend(returned);
     }
 
@@ -147,41 +158,42 @@ impl Sent {
         let deadline = Instant::now() + limit;
         for mut flight in flights {
             let at = flight.at;
-            let landing = land(&mut flight.stage, &mut self.fates[at]);
+            let landing = land(&mut flight.stage, &mut self.fates[at].1);
             match tokio::time::timeout_at(deadline, landing).await {
                 Ok(Ok(confirmation)) => self.confirm(at, confirmation),
                 Ok(Err(_)) => {}
                 // Nobody can say: as if it had been written.
-                Err(_) => self.fates[at] = Fate::Sent,
+                Err(_) => self.fates[at].1 = Fate::Sent,
             }
         }
     }
 }
 
 /// Queues a message in the client. Its place among the others is fixed by that.
-fn start<'a>(channel: &'a Channel, at: usize, message: &'a Prepared) -> Flight<'a> {
+fn start(channel: &Channel, at: usize, message: Prepared) -> Flight<'_> {
+    let Prepared {
+        exchange,
+        routing_key,
+        properties,
+        body,
+    } = message;
+    let bytes = body.len();
     let options = BasicPublishOptions {
         mandatory: true,
         ..BasicPublishOptions::default()
     };
-    let mut publishing: Publishing<'a> = Box::pin(channel.basic_publish(
-        message.exchange.clone(),
-        message.routing_key.clone(),
-        options,
-        &message.body,
-        message.properties.clone(),
-    ));
+    let mut publishing: Publishing<'_> = Box::pin(async move {
+        channel
+            .basic_publish(exchange, routing_key, options, &body, properties)
+            .await
+    });
     // The first poll queues it. Nobody has to be woken for each of them: they are looked at one after the other.
-    let stage = match publishing.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-        Poll::Ready(Ok(confirm)) => Stage::Confirming(confirm),
-        Poll::Ready(Err(error)) => Stage::Writing(Box::pin(std::future::ready(Err(error)))),
-        Poll::Pending => Stage::Writing(publishing),
+    let stage = match publishing.as_mut().now_or_never() {
+        Some(Ok(confirm)) => Stage::Confirming(confirm),
+        Some(Err(error)) => Stage::Writing(Box::pin(std::future::ready(Err(error)))),
+        None => Stage::Writing(publishing),
     };
-    Flight {
-        at,
-        bytes: message.body.len(),
-        stage,
-    }
+    Flight { at, bytes, stage }
 }
 
 /// Waits for the confirm of one message, and notes when it was written. May be dropped and called again.
