@@ -35,7 +35,7 @@ pub(crate) fn encode(config: &NatsConfig, delivery: &Delivery, limit: usize) -> 
         return Err(error::bad_subject(&subject, why));
     }
     let encoded = config.format.encode(delivery, &config.source, NAMES);
-    let (headers, size) = headers(config, delivery, &encoded.headers, &encoded.content_type);
+    let (headers, size) = headers(config, delivery, encoded.headers, encoded.content_type);
     let size = size + encoded.body.len();
     if size > limit {
         return Err(error::too_large(size, limit));
@@ -50,7 +50,12 @@ pub(crate) fn encode(config: &NatsConfig, delivery: &Delivery, limit: usize) -> 
 type Header<'a> = (Cow<'a, str>, Cow<'a, str>);
 
 /// The headers, and how many bytes they have on the wire.
-fn headers(config: &NatsConfig, delivery: &Delivery, own: &[Header<'_>], content_type: &str) -> (HeaderMap, usize) {
+fn headers(
+    config: &NatsConfig,
+    delivery: &Delivery,
+    own: Vec<Header<'_>>,
+    content_type: Cow<'_, str>,
+) -> (HeaderMap, usize) {
     let mut headers = HeaderMap::new();
     let mut size = "NATS/1.0\r\n\r\n".len();
     let mut put = |name: HeaderName, value: Cow<'_, str>| {
@@ -62,20 +67,24 @@ fn headers(config: &NatsConfig, delivery: &Delivery, own: &[Header<'_>], content
         put(NATS_EXPECTED_STREAM, stream.into());
     }
     let mut encoded = String::new();
-    let mut put_safe = |name: &str, value: &str| {
-        let safe = header_value(value);
+    let mut put_safe = |name: &str, value: Cow<'_, str>| {
         let name = header_name(name);
-        if let Cow::Owned(_) = safe {
+        let safe = match header_value(&value) {
+            Cow::Owned(safe) => Some(safe),
+            // It need not be copied.
+            Cow::Borrowed(_) => None,
+        };
+        if safe.is_some() {
             if !encoded.is_empty() {
                 encoded.push(',');
             }
             encoded.push_str(text(&name));
         }
-        put(name, safe);
+        put(name, safe.map_or(value, Cow::Owned));
     };
     put_safe(CONTENT_TYPE, content_type);
-    for (name, value) in own.iter().filter(|(name, _)| !is_reserved(name)) {
-        put_safe(name, value);
+    for (name, value) in own.into_iter().filter(|(name, _)| !is_reserved(name)) {
+        put_safe(&name, value);
     }
     if !encoded.is_empty() {
         put(HeaderName::from_static(ENCODED), encoded.into());
