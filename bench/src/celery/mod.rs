@@ -2,6 +2,7 @@
 
 mod process;
 mod queue;
+mod replay;
 mod table;
 
 use std::process::Command;
@@ -17,6 +18,7 @@ use sendoff_testkit::servers::{RabbitMq, Redis};
 use tokio_util::sync::CancellationToken;
 
 use self::process::{Drain, drain};
+use self::replay::{Recorder, Recording};
 use self::table::Table;
 use crate::figure::{Figures, Goal};
 
@@ -41,6 +43,11 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
 async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&str]) -> Result<()> {
     let table = Table::create().await?;
     let mut ratios = vec![Vec::new(); confirms.len()];
+    let recording = match broker {
+        "rabbitmq" => Some(record(&table, url).await?),
+        _ => None,
+    };
+    let (mut of_limit, mut limit_of_python) = (Vec::new(), Vec::new());
     let (mut cpu, mut rss) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     for round in 1..=figures.rounds {
         queue::remove(url, QUEUE).await?;
@@ -63,6 +70,15 @@ async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&st
                 rss.1.push(theirs.rss_mib);
             }
             ratios.push(ours.rate / theirs.rate);
+            if let (Some(recording), true) = (&recording, *confirm == confirms[0]) {
+                queue::remove(url, QUEUE).await?;
+                let limit = recording.replay().await?;
+                figures.progress(&format!(
+                    "{broker}, round {round}, the same bytes by nobody: {limit:.0}/s"
+                ));
+                of_limit.push(ours.rate / limit);
+                limit_of_python.push(limit / theirs.rate);
+            }
         }
     }
     let name = |what: &str| format!("celery_{broker}_{what}");
@@ -70,11 +86,23 @@ async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&st
     if let Some(unconfirmed) = ratios.get(1) {
         figures.report(&name("vs_python_relay_unconfirmed"), "ratio", Goal::None, unconfirmed);
     }
+    if recording.is_some() {
+        figures.report(&name("vs_limit"), "ratio", Goal::None, &of_limit);
+        figures.report(&name("limit_vs_python_relay"), "ratio", Goal::None, &limit_of_python);
+    }
     figures.report(&name("cpu_us"), "µs", Goal::None, &cpu.0);
     figures.report(&name("cpu_us_python"), "µs", Goal::None, &cpu.1);
     figures.report(&name("rss_mib"), "MiB", Goal::None, &rss.0);
     figures.report(&name("rss_mib_python"), "MiB", Goal::None, &rss.1);
     Ok(())
+}
+
+/// What our relay sends for the backlog, to be sent again without a relay.
+async fn record(table: &Table, url: &str) -> Result<Recording> {
+    queue::remove(url, QUEUE).await?;
+    let recorder = Recorder::start(url).await?;
+    drain(table, ours(table, &recorder.url)?).await?;
+    recorder.end(url)
 }
 
 fn told(figures: &Figures, broker: &str, round: usize, who: &str, drain: &Drain) {
