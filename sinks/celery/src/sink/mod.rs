@@ -63,7 +63,7 @@ impl Sink for CelerySink {
         };
         match &self.broker {
             Connected::RabbitMq(broker) => broker.publish(batch.len(), encode).await,
-            Connected::Redis(broker) => broker.publish((0..batch.len()).map(encode).collect()).await,
+            Connected::Redis(broker) => broker.publish_in_parts(batch.len(), encode).await,
         }
     }
 

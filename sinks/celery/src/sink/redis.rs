@@ -1,6 +1,7 @@
 //! Tasks to Redis.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use redis::{Cmd, Value, cmd};
 use sendoff::{Outcome, Result};
@@ -10,6 +11,11 @@ use uuid::Uuid;
 use crate::CeleryMessage;
 use crate::config::{CeleryConfig, Declare, ExchangeType, RedisConfig};
 use crate::redis::{Binding, RedisPublish, RedisTarget};
+
+/// How many tasks go to Redis at once.
+const PART: usize = 500;
+/// How many tasks are encoded before what is with Redis has its turn.
+const TURN: usize = 20;
 
 pub(super) struct ToRedis {
     pub(super) commander: Commander,
@@ -31,7 +37,42 @@ impl ToRedis {
         })
     }
 
-    pub(super) async fn publish(&self, messages: Vec<Result<CeleryMessage, Outcome>>) -> Vec<Outcome> {
+    /// Publishes so many tasks, and encodes some while those before them are with Redis.
+    pub(super) async fn publish_in_parts(
+        &self,
+        count: usize,
+        encode: impl Fn(usize) -> Result<CeleryMessage, Outcome> + Send + Sync,
+    ) -> Vec<Outcome> {
+        let encoded = async |part: Range<usize>| {
+            let mut messages = Vec::with_capacity(part.len());
+            for at in part {
+                messages.push(encode(at));
+                if messages.len() % TURN == 0 {
+                    tokio::task::yield_now().await;
+                }
+            }
+            messages
+        };
+        let part = |from: usize| from..count.min(from + PART);
+        let mut outcomes = Vec::with_capacity(count);
+        let mut next = encoded(part(0)).await;
+        while !next.is_empty() {
+            let behind = part(outcomes.len() + next.len());
+            let published;
+            (published, next) = tokio::join!(self.publish(next), encoded(behind));
+            let down = published.iter().find(|outcome| matches!(outcome, Outcome::SinkDown(_)));
+            let down = down.cloned();
+            outcomes.extend(published);
+            if let Some(down) = down {
+                // The others need not find that out, one part after the other.
+                outcomes.resize(count, down);
+                break;
+            }
+        }
+        outcomes
+    }
+
+    async fn publish(&self, messages: Vec<Result<CeleryMessage, Outcome>>) -> Vec<Outcome> {
         let prepare = |message: Result<CeleryMessage, Outcome>| {
             // A new one for every copy: a worker keeps what it has not finished under it.
             let tag = Uuid::now_v7();

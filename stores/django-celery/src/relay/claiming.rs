@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::hand::Hand;
 use super::liveness::touch;
 use super::{Claimed, Settings};
-use crate::DjangoOutbox;
+use crate::{DjangoOutbox, Row};
 
 /// The first pause after a batch that was not full; doubles up to `idle_time` while there is nothing.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -77,7 +77,13 @@ impl Claiming {
             let found = claim.rows.len();
             if found > 0 {
                 self.hand.claimed(found);
-                room.send(Claimed { claim, asked_at });
+                // Here, because whoever publishes has the broker wait.
+                let deliveries = claim.rows.iter().map(Row::delivery).collect();
+                room.send(Claimed {
+                    claim,
+                    deliveries,
+                    asked_at,
+                });
             } else {
                 drop(room);
             }

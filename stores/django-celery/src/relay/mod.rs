@@ -15,7 +15,7 @@ mod suspects;
 
 use std::sync::Arc;
 
-use sendoff::{Error, ErrorKind, Result, Sink};
+use sendoff::{Delivery, Error, ErrorKind, Result, Sink};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -43,6 +43,8 @@ pub struct DjangoRelay {
 /// Rows on their way from claiming to publishing.
 struct Claimed {
     claim: Claim,
+    /// The rows as tasks, in their order.
+    deliveries: Vec<Result<Arc<Delivery>>>,
     /// Before which they were asked for: the stamp is not older.
     asked_at: Instant,
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Delivery, Outcome, Result, Sink};
 use tokio::time::timeout;
 
 use super::Settings;
@@ -20,18 +20,24 @@ pub(super) struct Published {
 }
 
 /// Sends what can be sent, and decides about every row.
-pub(super) async fn publish(claim: &Claim, sink: &dyn Sink, settings: &Settings, suspects: &Suspects) -> Published {
+pub(super) async fn publish(
+    claim: &Claim,
+    deliveries: Vec<Result<Arc<Delivery>>>,
+    sink: &dyn Sink,
+    settings: &Settings,
+    suspects: &Suspects,
+) -> Published {
     let mut rng = fastrand::Rng::new();
     let mut decision = Decision::new(settings);
     // What was on its way when the broker hung up may be what made it hang up. It goes apart from the rest, and alone if
     // that happens again: then it takes no other with it.
     let (mut together, mut apart, mut alone) = (Vec::with_capacity(claim.rows.len()), Vec::new(), Vec::new());
-    for row in &claim.rows {
+    for (row, delivery) in claim.rows.iter().zip(deliveries) {
         if row.retries >= settings.max_retries {
             decision.exceeded(row);
             continue;
         }
-        match row.delivery() {
+        match delivery {
             Ok(delivery) => match suspects.times(row.id) {
                 0 => together.push((row, delivery)),
                 1 => apart.push((row, delivery)),

@@ -72,10 +72,11 @@ impl Publishing {
                 _ = beats.tick() => self.beat(),
                 () = stop.cancelled(), if !stopping => stopping = true,
                 claimed = self.claims.recv(), if receives => {
-                    let Some(Claimed { claim, asked_at }) = claimed else {
+                    let Some(claimed) = claimed else {
                         closed = true;
                         continue;
                     };
+                    let Claimed { claim, deliveries, asked_at } = claimed;
                     if stopping || down.is_some() || self.is_too_old(asked_at) {
                         self.release(claim).await;
                         continue;
@@ -83,7 +84,7 @@ impl Publishing {
                     let (sink, settings) = (Arc::clone(&self.sink), Arc::clone(&self.settings));
                     let suspects = Arc::clone(&suspects);
                     under_way.push(Box::pin(async move {
-                        let published = publish(&claim, sink.as_ref(), &settings, &suspects).await;
+                        let published = publish(&claim, deliveries, sink.as_ref(), &settings, &suspects).await;
                         (claim.stamp, published)
                     }));
                 }
