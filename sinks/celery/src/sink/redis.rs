@@ -24,6 +24,40 @@ pub(super) struct ToRedis {
     max_message_bytes: usize,
 }
 
+/// Messages in a row for the same list, in one command: Redis takes all of them or none, and in its log they are written, and
+/// waited for, once.
+struct Push {
+    list: String,
+    /// Of the messages, in the batch.
+    places: Vec<usize>,
+    bytes: usize,
+    command: Cmd,
+}
+
+impl Push {
+    const MESSAGES: usize = 100;
+    const BYTES: usize = 256 << 10;
+
+    fn new(list: String, at: usize, envelope: &str) -> Self {
+        Self {
+            places: vec![at],
+            bytes: envelope.len(),
+            command: cmd("LPUSH").arg(&list).arg(envelope).take(),
+            list,
+        }
+    }
+
+    fn has_room_for(&self, list: &str) -> bool {
+        self.list == list && self.places.len() < Self::MESSAGES && self.bytes < Self::BYTES
+    }
+
+    fn add(&mut self, at: usize, envelope: &str) {
+        self.places.push(at);
+        self.bytes += envelope.len();
+        self.command.arg(envelope);
+    }
+}
+
 /// What the set of an exchange's bindings holds, or why that is not known.
 type Members = Result<Vec<String>, Outcome>;
 
@@ -83,7 +117,7 @@ impl ToRedis {
         let unbound = self.bind(&messages).await;
         let members = self.members(&messages).await;
 
-        let mut pushes = Vec::with_capacity(messages.len());
+        let mut pushes: Vec<Push> = Vec::new();
         let mut outcomes = Vec::with_capacity(messages.len());
         for (at, message) in messages.into_iter().enumerate() {
             let lists = message.and_then(|message| {
@@ -98,22 +132,30 @@ impl ToRedis {
             });
             match lists {
                 Ok((lists, envelope)) => {
-                    let push = |list: &String| (at, cmd("LPUSH").arg(list).arg(&envelope).take());
-                    pushes.extend(lists.iter().map(push));
+                    for list in lists {
+                        match pushes.last_mut().filter(|push| push.has_room_for(&list)) {
+                            Some(push) => push.add(at, &envelope),
+                            None => pushes.push(Push::new(list, at, &envelope)),
+                        }
+                    }
                     outcomes.push(Outcome::Delivered);
                 }
                 Err(outcome) => outcomes.push(outcome),
             }
         }
-        let (places, commands): (Vec<usize>, Vec<Cmd>) = pushes.into_iter().unzip();
-        for (at, answer) in places.into_iter().zip(self.commander.send(commands).await) {
-            // Of a message for several lists, the first that did not get it decides.
-            if outcomes[at] == Outcome::Delivered {
-                outcomes[at] = match answer {
-                    Ok(Value::Int(_)) => Outcome::Delivered,
-                    Ok(_) => strange(),
-                    Err(outcome) => outcome,
-                };
+        let (places, commands): (Vec<Vec<usize>>, Vec<Cmd>) =
+            pushes.into_iter().map(|push| (push.places, push.command)).unzip();
+        for (places, answer) in places.into_iter().zip(self.commander.send(commands).await) {
+            let outcome = match answer {
+                Ok(Value::Int(_)) => continue,
+                Ok(_) => strange(),
+                Err(outcome) => outcome,
+            };
+            for at in places {
+                // Of a message for several lists, the first that did not get it decides.
+                if outcomes[at] == Outcome::Delivered {
+                    outcomes[at] = outcome.clone();
+                }
             }
         }
         outcomes
