@@ -210,6 +210,22 @@ async fn a_rabbitmq_that_is_killed_while_tasks_flow_loses_none() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_batch_may_name_several_queues_that_nobody_has_declared() {
+    let broker = RabbitMq::shared();
+    let sink = CelerySink::new(&config(broker.url(), &name(), Declare::Active)).unwrap();
+    let queues = [name(), name(), name(), name()];
+    let batch: Vec<Arc<Delivery>> = (0..12)
+        .map(|n| task(&format!(r#"{{"options": {{"queue": "{}"}}}}"#, queues[n % 4])))
+        .collect();
+    assert_eq!(sink.publish(&batch).await, vec![Outcome::Delivered; 12]);
+    let operator = Operator::connect(broker.url()).await;
+    for (n, queue) in queues.iter().enumerate() {
+        let own = batch.iter().skip(n).step_by(4).map(|delivery| delivery.id);
+        assert_eq!(operator.drain(queue).await, own.collect::<HashSet<_>>());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn redis_keeps_tasks_where_a_worker_looks_or_says_that_none_does() {
     let mut redis = Redis::start().await;
     let mut settings = config(&redis.url(), "shop", Declare::Off);
