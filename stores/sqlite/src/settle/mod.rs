@@ -93,7 +93,7 @@ impl Settling<'_> {
         }
         let mut delete = self.tx.prepare_cached(self.sql.settle_delivered.first())?;
         for run in runs(rows.iter().map(|(_, seq)| *seq).collect()) {
-            delete.execute(params![run.first, run.last(), run.meant])?;
+            delete.execute(params![run.first, run.last, run.mask])?;
         }
         Ok(())
     }

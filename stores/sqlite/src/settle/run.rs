@@ -1,35 +1,47 @@
 //! Numbers that lie near each other.
 
-/// How far apart two numbers of one run may be: a walk over as many rows costs no more than another statement.
-const NEAR: i64 = 64;
-/// How long a run may be.
-const LONGEST: usize = 32 << 10;
+/// How many numbers a mask can tell apart.
+const WIDTH: i64 = 64;
+/// The mask of numbers without a gap, however many.
+const ALL: i64 = -1;
 
-/// Some numbers from a first one on.
+/// Numbers from a first to a last one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: i64,
-    /// 1 for a number that is meant, 0 for one that is not. The last one is.
-    pub(super) meant: Vec<u8>,
+    pub(super) last: i64,
+    /// A bit for each number from the first on, set for those that are meant. Shifted to the right it keeps its sign, so
+    /// that [`ALL`] means those beyond the 64th, too.
+    pub(super) mask: i64,
 }
 
 impl Run {
-    pub(super) fn last(&self) -> i64 {
-        self.first.saturating_add_unsigned((self.meant.len() - 1) as u64)
+    fn new(seq: i64) -> Self {
+        Self {
+            first: seq,
+            last: seq,
+            mask: ALL,
+        }
     }
 
-    /// Takes the number in, if it is near enough.
+    /// Takes in the next number, if it is near enough.
     fn take(&mut self, seq: i64) -> bool {
-        let gap = seq.saturating_sub(self.last());
-        if gap > NEAR || self.meant.len() >= LONGEST {
+        let (length, at) = (self.last - self.first + 1, seq.saturating_sub(self.first));
+        if at < length {
+            return true;
+        }
+        if self.mask == ALL && at == length {
+            self.last = seq;
+            return true;
+        }
+        if at >= WIDTH {
             return false;
         }
-        for _ in 1..gap {
-            self.meant.push(0);
+        if self.mask == ALL {
+            self.mask = (1 << length) - 1;
         }
-        if gap > 0 {
-            self.meant.push(1);
-        }
+        self.mask |= 1 << at;
+        self.last = seq;
         true
     }
 }
@@ -40,8 +52,7 @@ pub(super) fn runs(mut seqs: Vec<i64>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for seq in seqs {
         if !runs.last_mut().is_some_and(|run| run.take(seq)) {
-            let meant = vec![1];
-            runs.push(Run { first: seq, meant });
+            runs.push(Run::new(seq));
         }
     }
     runs
@@ -53,16 +64,17 @@ mod tests {
 
     use super::*;
 
+    /// As the statement finds them.
     fn numbers(run: &Run) -> Vec<i64> {
-        let meant = (run.first..).zip(&run.meant).filter(|(_, meant)| **meant == 1);
-        meant.map(|(seq, _)| seq).collect()
+        let is_meant = |seq: &i64| run.mask >> (seq - run.first).min(WIDTH - 1) & 1 == 1;
+        (run.first..=run.last).filter(is_meant).collect()
     }
 
     proptest! {
         #[test]
         fn runs_have_exactly_the_numbers_that_were_named(
             start in prop_oneof![Just(i64::MIN), Just(0), Just(i64::MAX / 2), any::<i32>().prop_map(i64::from)],
-            gaps in prop::collection::vec(prop_oneof![4 => 0..3_i64, 1 => 60..70_i64, 1 => 1000..100_000_i64], 0..200),
+            gaps in prop::collection::vec(prop_oneof![90 => Just(1), 3 => 0..3_i64, 1 => 60..70_i64, 1 => 1000..100_000_i64], 0..400),
         ) {
             let mut named = vec![start];
             named.extend(gaps.iter().scan(start, |at, gap| {
@@ -73,13 +85,22 @@ mod tests {
             let found: Vec<i64> = runs.iter().flat_map(numbers).collect();
             named.dedup();
             prop_assert_eq!(found, named);
-            prop_assert!(runs.iter().all(|run| numbers(run).last() == Some(&run.last())));
+            prop_assert!(runs.iter().all(|run| numbers(run).last() == Some(&run.last)));
         }
     }
 
     #[test]
-    fn numbers_far_from_each_other_are_in_runs_of_their_own() {
-        let firsts: Vec<i64> = runs(vec![1, 2, 66, 131]).iter().map(|run| run.first).collect();
-        assert_eq!(firsts, [1, 131]);
+    fn numbers_without_a_gap_are_one_run_and_others_at_most_as_many_as_a_mask_has_bits() {
+        let all = (1..=1000).collect();
+        assert_eq!(
+            runs(all),
+            [Run {
+                first: 1,
+                last: 1000,
+                mask: ALL
+            }]
+        );
+        let firsts: Vec<i64> = runs(vec![1, 2, 64, 65, 131]).iter().map(|run| run.first).collect();
+        assert_eq!(firsts, [1, 65, 131]);
     }
 }
