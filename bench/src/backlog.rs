@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use sendoff::emit::Names;
 use sendoff_relay::Settings;
 use tokio::io::{AsyncBufReadExt, BufReader};
 
@@ -13,6 +14,8 @@ use crate::figure::{Figures, Goal, median};
 use crate::plot;
 use crate::subject::{Relays, Schema};
 
+const NAME: &str = "bench_backlog";
+const FRESH_NAME: &str = "bench_fresh";
 const PENDING: u64 = 10_000_000;
 const FRESH: u64 = 100_000;
 const MILLION: u64 = 1_000_000;
@@ -20,53 +23,79 @@ const MILLION: u64 = 1_000_000;
 const DRAINED: u64 = 1_000_000;
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
-    let mut fresh = Vec::new();
-    for round in 1..=3 {
-        let (rate, rss) = drain_filled(FRESH, FRESH).await?;
-        figures.progress(&format!("fresh, round {round}: {rate:.0}/s, peak {rss:.0} MiB"));
-        fresh.push(rate);
-    }
-    let (million, _) = drain_filled(MILLION, MILLION / 2).await?;
+    let pending = Schema::fresh(NAME).await?;
+    let (mut fresh, mut rates, mut ratios, mut peaks) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let million = refill(&pending, MILLION).await?.drain(MILLION / 2).await?.rate;
     figures.progress(&format!("a million pending: {million:.0}/s; filling ten million"));
-    let (rate, rss) = drain_filled(PENDING, DRAINED).await?;
-    figures.progress(&format!("ten million pending: {rate:.0}/s, peak {rss:.0} MiB"));
-    let rates = [(FRESH, median(&fresh)), (MILLION, million), (PENDING, rate)];
-    figures.draw(|folder| plot::drain_rate(folder, &rates))?;
-    let ratios: Vec<f64> = fresh.iter().map(|fresh| rate / fresh).collect();
+    for round in 1..=figures.rounds.min(3) {
+        let few = Schema::fresh(FRESH_NAME).await?;
+        let few = refill(&few, FRESH).await?.drain(FRESH).await?;
+        let many = refill(&pending, PENDING).await?.drain(DRAINED).await?;
+        figures.progress(&format!(
+            "round {round}: {:.0}/s, peak {:.0} MiB; with ten million pending {:.0}/s, peak {:.0} MiB",
+            few.rate, few.peak_mib, many.rate, many.peak_mib
+        ));
+        ratios.push(many.rate / few.rate);
+        peaks.push(many.peak_mib);
+        fresh.push(few.rate);
+        rates.push(many.rate);
+    }
+    let points = [(FRESH, median(&fresh)), (MILLION, million), (PENDING, median(&rates))];
+    figures.draw(|folder| plot::drain_rate(folder, &points))?;
     figures.report("backlog_10m_vs_fresh", "ratio", Goal::AtLeast(0.8), &ratios);
-    figures.report("relay_rss_mib", "MiB", Goal::AtMost(100.0), &[rss]);
+    figures.report("relay_rss_mib", "MiB", Goal::AtMost(100.0), &peaks);
     Ok(())
 }
 
-/// Fills the table, then has a process of its own drain some of it: its rate and its peak memory.
-async fn drain_filled(pending: u64, drained: u64) -> Result<(f64, f64)> {
-    let schema = Schema::fresh("bench_backlog").await?;
-    for _ in 0..pending.div_ceil(1_000_000) {
-        schema
-            .client
-            .batch_execute(&schema.fill_sql(pending.min(1_000_000)))
-            .await?;
+/// A table with a backlog in it.
+struct Filled<'a>(&'a Schema);
+
+/// What came of a drain.
+struct Drained {
+    rate: f64,
+    peak_mib: f64,
+}
+
+/// Fills the table up to so many messages.
+async fn refill(schema: &Schema, pending: u64) -> Result<Filled<'_>> {
+    let mut missing = pending.saturating_sub(u64::try_from(schema.ready().await?)?);
+    while missing > 0 {
+        let some = missing.min(MILLION);
+        schema.client.batch_execute(&schema.fill_sql(some)).await?;
+        missing -= some;
     }
     // One by one: statements that are sent together are a transaction, in which there is no VACUUM.
     for sql in ["VACUUM (ANALYZE) outbox_message", "CHECKPOINT"] {
         schema.client.batch_execute(&schema.names.render(sql)).await?;
     }
-    let mut child = tokio::process::Command::new(std::env::current_exe()?)
-        .arg("drain")
-        .env("SENDOFF_BENCH_DRAIN", drained.to_string())
-        .stdout(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()?;
-    let stdout = child.stdout.take().context("no output")?;
-    let line = BufReader::new(stdout)
-        .lines()
-        .next_line()
-        .await?
-        .context("the draining process said nothing")?;
-    child.wait().await?;
-    let mut words = line.split_whitespace();
-    let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<f64>()?);
-    Ok((number()?, number()?))
+    Ok(Filled(schema))
+}
+
+impl Filled<'_> {
+    /// Has a process of its own drain some of it.
+    async fn drain(self, count: u64) -> Result<Drained> {
+        let schema = self.0.names.schema().context("the tables are in a schema")?;
+        let mut child = tokio::process::Command::new(std::env::current_exe()?)
+            .arg("drain")
+            .env("SENDOFF_BENCH_DRAIN", count.to_string())
+            .env("SENDOFF_BENCH_SCHEMA", schema)
+            .stdout(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()?;
+        let stdout = child.stdout.take().context("no output")?;
+        let line = BufReader::new(stdout)
+            .lines()
+            .next_line()
+            .await?
+            .context("the draining process said nothing")?;
+        child.wait().await?;
+        let mut words = line.split_whitespace();
+        let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<f64>()?);
+        Ok(Drained {
+            rate: number()?,
+            peak_mib: number()?,
+        })
+    }
 }
 
 /// The draining process: prints its rate and its peak memory in MiB.
@@ -74,7 +103,7 @@ pub(crate) async fn drain() -> Result<()> {
     let count: u64 = std::env::var("SENDOFF_BENCH_DRAIN")?.parse()?;
     let client = crate::subject::connect().await?;
     let schema = Schema {
-        names: sendoff::emit::Names::new(Some("bench_backlog"), sendoff::emit::Names::PREFIX)?,
+        names: Names::new(Some(&std::env::var("SENDOFF_BENCH_SCHEMA")?), Names::PREFIX)?,
         client,
     };
     let sink = Arc::new(crate::subject::Counting::default());

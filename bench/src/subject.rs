@@ -68,11 +68,15 @@ impl Schema {
         Ok(schema)
     }
 
-    pub(crate) fn store(&self, listen: bool) -> Result<PostgresStore> {
+    pub(crate) fn config(&self, listen: bool) -> Result<PostgresConfig> {
         let mut config = PostgresConfig::new(url()?);
         config.names = self.names.clone();
         config.listen = listen;
-        Ok(PostgresStore::new(config)?)
+        Ok(config)
+    }
+
+    pub(crate) fn store(&self, listen: bool) -> Result<PostgresStore> {
+        Ok(PostgresStore::new(self.config(listen)?)?)
     }
 
     /// The SQL that puts `count` messages with a payload of 256 bytes into the ready table.

@@ -25,14 +25,26 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
             "BEGIN; INSERT INTO outbox_message (topic, payload) VALUES ('bench.topic', 'held')",
         ),
     ];
-    for (name, holder) in cases {
-        if !figures.wants(&[name]) {
-            continue;
+    let mut ratios = [Vec::new(), Vec::new()];
+    let mut backlogs = [Vec::new(), Vec::new()];
+    // Half a minute each, so fewer rounds than elsewhere.
+    for round in 1..=figures.rounds.min(3) {
+        for (at, (name, holder)) in cases.iter().enumerate() {
+            if !figures.wants(&[name]) {
+                continue;
+            }
+            let (ratio, backlog) = offer(holder).await?;
+            figures.progress(&format!("{name}, round {round}: {ratio:.3}, {backlog} left at the end"));
+            ratios[at].push(ratio);
+            backlogs[at].push(backlog as f64);
         }
-        let (ratio, backlog) = offer(holder).await?;
-        figures.progress(&format!("{name}: backlog at the end {backlog}"));
-        anyhow::ensure!(backlog <= 1000, "{name}: a backlog of {backlog} was left");
-        figures.report(name, "ratio", Goal::AtLeast(0.95), &[ratio]);
+    }
+    for (at, (name, _)) in cases.iter().enumerate() {
+        if figures.wants(&[name]) {
+            figures.report(name, "ratio", Goal::AtLeast(0.95), &ratios[at]);
+            let left = name.replace("drain_vs_offered", "backlog");
+            figures.report(&left, "messages", Goal::AtMost(1000.0), &backlogs[at]);
+        }
     }
     Ok(())
 }

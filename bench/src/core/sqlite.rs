@@ -71,7 +71,7 @@ fn row_lease() -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("lease.db");
     let connection = open(&path)?;
-    connection.execute_batch(include_str!("../../sql/row_lease_sqlite.sql"))?;
+    connection.execute_batch(include_str!("../../sql/row_lease_sqlite_table.sql"))?;
     connection.execute_batch(&format!(
         "INSERT INTO bench_lease (message_id, topic, payload, created_at)
          {FILL} SELECT hex(randomblob(16)), 'bench.topic', randomblob(256), 0 FROM n"
@@ -93,12 +93,8 @@ fn row_lease() -> Result<f64> {
 
 fn work(path: &Path, owner: &str) -> Result<u64> {
     let connection = open(path)?;
-    let mut claim = connection.prepare(
-        "UPDATE bench_lease SET lease_owner = ?1, lease_until = unixepoch() + 30
-         WHERE id IN (SELECT id FROM bench_lease WHERE lease_until IS NULL OR lease_until < unixepoch() ORDER BY id LIMIT 500)
-         RETURNING id, topic, payload",
-    )?;
-    let mut settle = connection.prepare("DELETE FROM bench_lease WHERE id = ?1 AND lease_owner = ?2")?;
+    let mut claim = connection.prepare(include_str!("../../sql/row_lease_sqlite_claim.sql"))?;
+    let mut settle = connection.prepare(include_str!("../../sql/row_lease_sqlite_settle.sql"))?;
     let mut taken = 0;
     loop {
         let ids: Vec<i64> = claim

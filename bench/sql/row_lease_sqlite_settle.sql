@@ -1,0 +1,1 @@
+DELETE FROM bench_lease WHERE id = ?1 AND lease_owner = ?2
