@@ -90,10 +90,11 @@ impl ItemOperator {
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
     pub async fn act(&self, act: ItemAct, filter: &Filter, progress: Progress<'_>) -> Result<u64> {
-        let (mut done, mut after) = (0, i64::MIN);
-        while let Some((page, last)) = self.page(filter, after).await? {
-            after = last;
-            let ids: Vec<Uuid> = page.iter().filter_map(|item| item.id).collect();
+        let (mut done, mut after) = (0, Some(i64::MIN));
+        while let Some(from) = after {
+            let page = self.page(filter, from).await?;
+            after = page.next;
+            let ids: Vec<Uuid> = page.items.iter().filter_map(|item| item.id).collect();
             if ids.is_empty() {
                 continue;
             }
@@ -125,26 +126,31 @@ impl ItemOperator {
     }
 
     async fn each_page(&self, filter: &Filter, mut take: impl FnMut(Vec<Stored>) -> bool) -> Result<()> {
-        let mut after = i64::MIN;
-        while let Some((page, last)) = self.page(filter, after).await? {
-            after = last;
-            if !take(page) {
-                break;
-            }
+        let mut after = Some(i64::MIN);
+        while let Some(from) = after {
+            let page = self.page(filter, from).await?;
+            after = page.next.filter(|_| take(page.items));
         }
         Ok(())
     }
 
-    /// Of the next failed items those that fit, and the number of the last one; `None` behind the last.
-    async fn page(&self, filter: &Filter, after: i64) -> Result<Option<(Vec<Stored>, i64)>> {
+    /// Of the next failed items those that fit.
+    async fn page(&self, filter: &Filter, after: i64) -> Result<Page> {
         check(filter)?;
-        let mut page = self.store.failed_items(&filter.ids, after, AT_ONCE).await?;
-        let Some(last) = page.last().map(|item| item.seq) else {
-            return Ok(None);
-        };
-        page.retain(|item| fits(item, filter));
-        Ok(Some((page, last)))
+        let mut items = self.store.failed_items(&filter.ids, after, AT_ONCE).await?;
+        let is_full = items.len() >= AT_ONCE;
+        let next = items.last().map(|item| item.seq).filter(|_| is_full);
+        items.retain(|item| fits(item, filter));
+        Ok(Page { items, next })
     }
+}
+
+/// Some failed items.
+struct Page {
+    items: Vec<Stored>,
+    /// Behind which number there may be more. None behind a page that was not full: items that fail all the time would
+    /// make one page after another, and no end.
+    next: Option<i64>,
 }
 
 fn check(filter: &Filter) -> Result<()> {

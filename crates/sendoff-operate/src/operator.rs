@@ -89,8 +89,8 @@ impl Operator {
         Ok(message)
     }
 
-    /// Brings dead letters that fit back: due at once, with all their attempts, in order per key,
-    /// in batches.
+    /// Brings dead letters that fit back: due at once, with all their attempts, in order per key, in batches. Those that
+    /// die while this is under way, for the first time or again, are left alone.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, asks for another status, or is empty: to bring all of
@@ -115,9 +115,11 @@ impl Operator {
     }
 
     async fn retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
+        // What dies again meanwhile stays dead: otherwise this might never end beside a relay.
+        let until = Some(self.store.now().await?);
         let mut retried = 0;
         loop {
-            let step = self.store.retry_dead(filter, AT_ONCE, &self.who).await?;
+            let step = self.store.retry_dead(filter, until, AT_ONCE, &self.who).await?;
             retried += step;
             progress(retried);
             if step < AT_ONCE as u64 {

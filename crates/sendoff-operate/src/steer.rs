@@ -35,16 +35,17 @@ impl Operator {
         .await
     }
 
-    /// Deletes dead letters that fit, for good, in batches.
+    /// Deletes dead letters that fit, for good, in batches. Those that die while this is under way are left alone.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
     pub async fn dead_discard(&self, filter: &Filter, progress: Progress<'_>) -> Result<u64> {
         let filter = of_dead(filter)?;
         validate(&filter)?;
+        let until = Some(self.store.now().await?);
         let mut done = 0;
         loop {
-            let step = self.store.discard_dead(&filter, AT_ONCE, &self.who).await?;
+            let step = self.store.discard_dead(&filter, until, AT_ONCE, &self.who).await?;
             done += step;
             progress(done);
             if step < AT_ONCE as u64 {

@@ -54,7 +54,12 @@ impl OperateStore for Memory {
         })
     }
 
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    async fn now(&self) -> Result<SystemTime> {
+        Ok(SystemTime::UNIX_EPOCH)
+    }
+
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        assert_eq!(until, Some(SystemTime::UNIX_EPOCH), "what dies from now on is left alone");
         self.retries.lock().unwrap().push((filter.clone(), who.to_owned()));
         let mut retried = 0;
         for row in self.rows.lock().unwrap().iter_mut() {

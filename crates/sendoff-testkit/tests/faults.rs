@@ -102,7 +102,7 @@ async fn drained(store: &MemoryStore, what: &str) {
                 // Relays died over and over while they worked on it alone: it is taken for the reason, and somebody
                 // has to say otherwise.
                 let all = Filter::default();
-                store.retry_dead(&all, 100, "an operator").await.unwrap();
+                store.retry_dead(&all, None, 100, "an operator").await.unwrap();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -72,8 +72,12 @@ impl OperateStore for RedisStore {
         Ok(self.fitting(filter).await?.len() as u64)
     }
 
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        let dead = self.dead(filter).await?;
+    async fn now(&self) -> Result<SystemTime> {
+        self.script.call("now", &json!({})).await.map(time)
+    }
+
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        let dead = self.dead(filter, until).await?;
         let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("retry", json!(filter), who)});
         self.script.call("retry_dead", &args).await
     }
@@ -93,8 +97,8 @@ impl OperateStore for RedisStore {
         self.script.call("hasten", &args).await
     }
 
-    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        let dead = self.dead(filter).await?;
+    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        let dead = self.dead(filter, until).await?;
         let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("discard", json!(filter), who)});
         self.script.call("discard_dead", &args).await
     }
@@ -263,9 +267,10 @@ impl RedisStore {
         Ok(rows)
     }
 
-    async fn dead(&self, filter: &Filter) -> Result<Vec<Found>> {
+    async fn dead(&self, filter: &Filter, until: Option<SystemTime>) -> Result<Vec<Found>> {
         let mut rows = self.fitting(filter).await?;
-        rows.retain(|row| row.stored.status == Status::Dead);
+        let died_by_then = |row: &Found| until.is_none_or(|until| row.stored.ended_at.is_some_and(|at| at <= until));
+        rows.retain(|row| row.stored.status == Status::Dead && died_by_then(row));
         Ok(rows)
     }
 }

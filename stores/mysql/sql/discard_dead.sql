@@ -1,6 +1,10 @@
--- Dead letters that fit the filter, oldest first, with the keys that they stand in the way of.
+-- Dead letters that fit the filter and had died by :until, in microseconds, or NULL, oldest first, with the keys that
+-- they stand in the way of.
 SELECT a.lane, a.seq, HEX(a.leg), IF(a.blocks, HEX(a.`key`), NULL) FROM outbox_dead AS a
-WHERE (:status IS NULL OR :status = 'dead') AND
+WHERE (:status IS NULL OR :status = 'dead')
+    AND (:until IS NULL
+        OR a.dead_at <= TIMESTAMPADD(MICROSECOND, :until, TIMESTAMP'1970-01-01 00:00:00.000000'))
+    AND
 {filter}
 ORDER BY a.lane, a.seq, a.leg LIMIT :limit FOR UPDATE;
 

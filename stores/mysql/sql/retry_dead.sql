@@ -1,6 +1,8 @@
--- Dead letters that fit the filter. One whose leg is waiting already stays where it is.
+-- Dead letters that fit the filter and had died by :until, in microseconds, or NULL. One whose leg is waiting already stays where it is.
 SELECT a.lane, a.seq, HEX(a.leg) FROM outbox_dead AS a
 WHERE (:status IS NULL OR :status = 'dead')
+    AND (:until IS NULL
+        OR a.dead_at <= TIMESTAMPADD(MICROSECOND, :until, TIMESTAMP'1970-01-01 00:00:00.000000'))
     AND NOT EXISTS (SELECT 1 FROM outbox_waiting AS w WHERE w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg)
     AND
 {filter}

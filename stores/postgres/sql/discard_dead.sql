@@ -1,7 +1,7 @@
--- $1 to $12 the filter, $13 how many. Returns the keys that they stood in the way of.
+-- $1 to $12 the filter, $13 how many, $14 by when they had died, or NULL. Returns the keys that they stood in the way of.
 WITH chosen AS (
     SELECT a.lane, a.seq, a.leg FROM outbox_dead AS a
-    WHERE ($2::text IS NULL OR $2 = 'dead') AND
+    WHERE ($2::text IS NULL OR $2 = 'dead') AND ($14::timestamptz IS NULL OR a.dead_at <= $14) AND
 {filter}
     ORDER BY a.lane, a.seq, a.leg LIMIT $13
 )

@@ -1,9 +1,9 @@
--- $1 to $12 the filter, $13 how many. A letter whose leg is waiting already stays where it is. All of a key are due at
+-- $1 to $12 the filter, $13 how many, $14 by when they had died, or NULL. A letter whose leg is waiting already stays where it is. All of a key are due at
 -- the same moment: ties are read in the order of seq. Followers of a letter that blocked wait for it as before, and are
 -- let go when it is settled.
 WITH chosen AS (
     SELECT a.lane, a.seq, a.leg FROM outbox_dead AS a
-    WHERE ($2::text IS NULL OR $2 = 'dead')
+    WHERE ($2::text IS NULL OR $2 = 'dead') AND ($14::timestamptz IS NULL OR a.dead_at <= $14)
         AND NOT EXISTS (
             SELECT 1 FROM outbox_waiting AS w WHERE w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg)
         AND

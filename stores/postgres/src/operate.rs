@@ -93,6 +93,12 @@ impl Inner {
         rows.iter().map(stored).collect()
     }
 
+    pub(crate) async fn now(&self) -> Result<SystemTime> {
+        let what = "the database's time could not be read";
+        let rows = self.operate_pool.run(what, &self.texts.now, &[]).await?;
+        column(what, only(what, &rows)?, 0)
+    }
+
     pub(crate) async fn summary(&self) -> Result<Summary> {
         let what = "the summary could not be made";
         let rows = self.operate_pool.run(what, &self.texts.summary, &[]).await?;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::emit::{Names, Outbox};
@@ -183,8 +183,12 @@ impl OperateStore for PostgresStore {
         self.0.summary().await
     }
 
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        self.0.retry_dead(filter, limit, who).await
+    async fn now(&self) -> Result<SystemTime> {
+        self.0.now().await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        self.0.retry_dead(filter, until, limit, who).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
@@ -195,8 +199,8 @@ impl OperateStore for PostgresStore {
         self.0.hasten(filter, reset, limit, who).await
     }
 
-    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        self.0.discard_dead(filter, limit, who).await
+    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        self.0.discard_dead(filter, until, limit, who).await
     }
 
     async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {

@@ -80,6 +80,7 @@ texts!(
     ledger_write,
     list,
     list_failed,
+    now,
     pause,
     paused,
     pauses,

@@ -1,7 +1,7 @@
--- Dead letters that fit a filter and whose place is free. Parameters: the filter. Followers of one that blocked wait
--- for it as before, and are let go when it is settled.
+-- Dead letters that fit a filter and whose place is free. Parameters: the filter, by when they had died, or NULL.
+-- Followers of one that blocked wait for it as before, and are let go when it is settled.
 SELECT rowid FROM outbox_dead AS dead
-WHERE (?2 IS NULL OR ?2 = 'dead')
+WHERE (?2 IS NULL OR ?2 = 'dead') AND (?13 IS NULL OR dead_at <= ?13)
     AND NOT EXISTS (
         SELECT 1 FROM outbox_waiting AS waiting
         WHERE waiting.lane = dead.lane AND waiting.seq = dead.seq AND waiting.leg = dead.leg)

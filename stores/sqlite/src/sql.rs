@@ -89,6 +89,7 @@ texts!(
     ledger_write,
     list,
     list_failed,
+    now,
     pause,
     paused,
     pauses,

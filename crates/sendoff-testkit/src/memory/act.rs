@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use sendoff::Pattern;
 use sendoff::store::{
@@ -16,8 +17,8 @@ use super::tables::{LegAt, Tables, UNROUTED, WaitState, Waiting};
 const TOPIC_IS_PAUSED: &str = "the topic is paused";
 
 impl Tables {
-    pub(super) fn retry_dead(&mut self, filter: &Filter, limit: usize, now: Micros) -> u64 {
-        let chosen = self.fitting_dead(filter);
+    pub(super) fn retry_dead(&mut self, filter: &Filter, until: Option<SystemTime>, limit: usize, now: Micros) -> u64 {
+        let chosen = self.fitting_dead(filter, until);
         let free = chosen.into_iter().filter(|at| !self.waiting.contains_key(at));
         let chosen: Vec<LegAt> = free.take(limit).collect();
         for at in &chosen {
@@ -54,8 +55,8 @@ impl Tables {
         hastened
     }
 
-    pub(super) fn discard_dead(&mut self, filter: &Filter, limit: usize, now: Micros) -> u64 {
-        let chosen: Vec<LegAt> = self.fitting_dead(filter).into_iter().take(limit).collect();
+    pub(super) fn discard_dead(&mut self, filter: &Filter, until: Option<SystemTime>, limit: usize, now: Micros) -> u64 {
+        let chosen: Vec<LegAt> = self.fitting_dead(filter, until).into_iter().take(limit).collect();
         let mut keys = BTreeSet::new();
         for at in &chosen {
             if let Some(dead) = self.dead.remove(at).filter(|dead| dead.blocks) {
@@ -86,8 +87,11 @@ impl Tables {
         }
     }
 
-    fn fitting_dead(&self, filter: &Filter) -> Vec<LegAt> {
-        let fitting = self.dead.iter().filter(|(at, row)| fits(&dead_row(at, row), filter));
+    fn fitting_dead(&self, filter: &Filter, until: Option<SystemTime>) -> Vec<LegAt> {
+        let fitting = self.dead.iter().filter(|(at, row)| {
+            let died_by_then = until.is_none_or(|until| time(row.dead_at) <= until);
+            died_by_then && fits(&dead_row(at, row), filter)
+        });
         fitting.map(|(at, _)| at.clone()).collect()
     }
 

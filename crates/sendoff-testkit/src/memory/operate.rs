@@ -1,7 +1,7 @@
 //! Room: operate.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
@@ -51,9 +51,13 @@ impl OperateStore for MemoryStore {
         .await
     }
 
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    async fn now(&self) -> Result<SystemTime> {
+        self.call(Verb::Operate, |_, now| time(now)).await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
         self.act("retry", json(filter), who, |tables, now| {
-            tables.retry_dead(filter, limit, now)
+            tables.retry_dead(filter, until, limit, now)
         })
         .await
     }
@@ -73,9 +77,9 @@ impl OperateStore for MemoryStore {
         .await
     }
 
-    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
         self.act("discard", json(filter), who, |tables, now| {
-            tables.discard_dead(filter, limit, now)
+            tables.discard_dead(filter, until, limit, now)
         })
         .await
     }

@@ -185,7 +185,7 @@ async fn retried_dead_letters_leave_an_audit_row() {
         ids: vec![message.id()],
         ..Filter::default()
     };
-    assert_eq!(store.retry_dead(&filter, usize::MAX, "ann").await.unwrap(), 1);
+    assert_eq!(store.retry_dead(&filter, None, usize::MAX, "ann").await.unwrap(), 1);
     let audits = store.audits();
     assert_eq!(
         (audits[0].who.as_str(), audits[0].action.as_str(), audits[0].affected),

@@ -20,6 +20,7 @@ cases![
     an_unrouted_dead_letter_that_is_retried_holds_its_key_until_it_is_gone,
     a_dead_leg_comes_back_for_its_own_sink_only,
     a_retried_dead_letter_can_die_again,
+    only_letters_that_were_dead_by_then_are_retried_or_discarded,
 ];
 
 const LATER: Duration = Duration::from_secs(3600);
@@ -35,7 +36,7 @@ async fn retry_all(scene: &Scene) -> sendoff::Result<u64> {
     scene
         .subject
         .operate
-        .retry_dead(&Filter::default(), usize::MAX, "suite")
+        .retry_dead(&Filter::default(), None, usize::MAX, "suite")
         .await
 }
 
@@ -202,7 +203,7 @@ async fn a_dead_leg_comes_back_for_its_own_sink_only(scene: Scene) -> CaseResult
         leg: Some("a".into()),
         ..Filter::default()
     };
-    assert_eq!(scene.subject.operate.retry_dead(&filter, usize::MAX, "suite").await?, 1);
+    assert_eq!(scene.subject.operate.retry_dead(&filter, None, usize::MAX, "suite").await?, 1);
     let due = relay.read_messages(1).await;
     assert_eq!(due[0].place.leg.as_deref(), Some("a"));
     relay.deliver(&due).await?;
@@ -221,5 +222,27 @@ async fn a_retried_dead_letter_can_die_again(scene: Scene) -> CaseResult {
         assert_eq!(retry_all(&scene).await?, 1);
         hand = relay.read_messages(1).await;
     }
+    Ok(())
+}
+
+async fn only_letters_that_were_dead_by_then_are_retried_or_discarded(scene: Scene) -> CaseResult {
+    let (mut relay, read) = in_hand(&scene, 3).await?;
+    let hopeless = dead(DeadReason::Permanent, false);
+    relay.settle_as(&hopeless, &read).await?;
+    let (operate, all) = (&scene.subject.operate, Filter::default());
+    let until = Some(operate.now().await?);
+    tokio::time::sleep(super::scene::TICK).await;
+    assert_eq!(operate.retry_dead(&all, until, 2, "suite").await?, 2);
+    let again = relay.read_messages(2).await;
+    relay.settle_as(&hopeless, &again).await?;
+    assert_eq!(
+        operate.retry_dead(&all, until, usize::MAX, "suite").await?,
+        1,
+        "those that died again were not dead by then"
+    );
+    assert_eq!(ids(&relay.read_messages(1).await), ids(&read[2..]));
+    assert_eq!(operate.discard_dead(&all, until, usize::MAX, "suite").await?, 0);
+    let now = Some(operate.now().await?);
+    assert_eq!(operate.discard_dead(&all, now, usize::MAX, "suite").await?, 2);
     Ok(())
 }

@@ -261,7 +261,7 @@ async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult 
     scene
         .subject
         .operate
-        .retry_dead(&Default::default(), usize::MAX, "suite")
+        .retry_dead(&Default::default(), None, usize::MAX, "suite")
         .await?;
     check(&relay.read_messages(messages.len()).await);
     Ok(())

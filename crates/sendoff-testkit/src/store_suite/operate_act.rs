@@ -53,15 +53,15 @@ fn topic(topic: &str) -> Filter {
 async fn at_most_so_many_dead_letters_are_retried(scene: Scene) -> CaseResult {
     let (mut relay, read) = settled(&scene, 5, &dead(DeadReason::Permanent, false)).await?;
     let all = Filter::default();
-    assert_eq!(operate(&scene).retry_dead(&all, 2, "suite").await?, 2);
+    assert_eq!(operate(&scene).retry_dead(&all, None, 2, "suite").await?, 2);
     assert_eq!(
         ids(&relay.read_messages(2).await),
         ids(&read[..2]),
         "the first come first"
     );
-    assert_eq!(operate(&scene).retry_dead(&all, usize::MAX, "suite").await?, 3);
+    assert_eq!(operate(&scene).retry_dead(&all, None, usize::MAX, "suite").await?, 3);
     assert_eq!(ids(&relay.read_messages(3).await), ids(&read[2..]));
-    assert_eq!(operate(&scene).retry_dead(&all, 2, "suite").await?, 0);
+    assert_eq!(operate(&scene).retry_dead(&all, None, 2, "suite").await?, 0);
     Ok(())
 }
 
@@ -168,12 +168,12 @@ async fn only_waiting_messages_that_fit_are_hastened(scene: Scene) -> CaseResult
 async fn at_most_so_many_dead_letters_are_discarded(scene: Scene) -> CaseResult {
     let (mut relay, read) = settled(&scene, 5, &dead(DeadReason::Permanent, false)).await?;
     let all = Filter::default();
-    assert_eq!(operate(&scene).discard_dead(&all, 2, "suite").await?, 2);
+    assert_eq!(operate(&scene).discard_dead(&all, None, 2, "suite").await?, 2);
     for (n, delivery) in read.iter().enumerate() {
         assert_eq!(operate(&scene).find(delivery.id).await?.len(), usize::from(n >= 2));
     }
-    assert_eq!(operate(&scene).discard_dead(&all, usize::MAX, "suite").await?, 3);
-    assert_eq!(operate(&scene).discard_dead(&all, usize::MAX, "suite").await?, 0);
+    assert_eq!(operate(&scene).discard_dead(&all, None, usize::MAX, "suite").await?, 3);
+    assert_eq!(operate(&scene).discard_dead(&all, None, usize::MAX, "suite").await?, 0);
     relay.read_nothing().await;
     Ok(())
 }
@@ -193,12 +193,12 @@ async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
         status: Some(Status::Retry),
         ..Filter::default()
     };
-    assert_eq!(operate(&scene).discard_dead(&pending, usize::MAX, "suite").await?, 0);
+    assert_eq!(operate(&scene).discard_dead(&pending, None, usize::MAX, "suite").await?, 0);
     let one_leg = Filter {
         leg: Some("x".into()),
         ..topic("a.*")
     };
-    assert_eq!(operate(&scene).discard_dead(&one_leg, usize::MAX, "suite").await?, 1);
+    assert_eq!(operate(&scene).discard_dead(&one_leg, None, usize::MAX, "suite").await?, 1);
     assert_eq!(scene.count(Status::Dead).await?, 3);
     assert_eq!(scene.count(Status::Retry).await?, 2, "what is not dead is left alone");
     Ok(())
@@ -225,8 +225,8 @@ async fn messages_that_fit_are_counted(scene: Scene) -> CaseResult {
 async fn every_act_is_in_the_audit(scene: Scene) -> CaseResult {
     settled(&scene, 3, &dead(DeadReason::Permanent, true)).await?;
     let (operate, some) = (operate(&scene), topic("suite.*"));
-    operate.retry_dead(&some, 1, "ann").await?;
-    operate.discard_dead(&some, 1, "bob").await?;
+    operate.retry_dead(&some, None, 1, "ann").await?;
+    operate.discard_dead(&some, None, 1, "bob").await?;
     operate.release_key("k", None, "cem").await?;
     operate.hasten(&some, true, 9, "dan").await?;
     operate.hasten(&some, false, 9, "eve").await?;

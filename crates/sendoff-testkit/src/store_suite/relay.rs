@@ -232,7 +232,7 @@ async fn a_message_without_a_route_is_a_dead_letter_until_there_is_one(scene: Sc
         scene
             .subject
             .operate
-            .retry_dead(&Filter::default(), usize::MAX, "suite")
+            .retry_dead(&Filter::default(), None, usize::MAX, "suite")
             .await?,
         1
     );

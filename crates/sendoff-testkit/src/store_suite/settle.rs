@@ -114,7 +114,7 @@ async fn what_is_delivered_is_kept_where_there_is_a_retention(scene: Scene) -> C
         scene
             .subject
             .operate
-            .retry_dead(&Default::default(), usize::MAX, "suite")
+            .retry_dead(&Default::default(), None, usize::MAX, "suite")
             .await?,
         0
     );

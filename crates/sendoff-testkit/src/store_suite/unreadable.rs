@@ -138,7 +138,7 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .retry_dead(&Default::default(), usize::MAX, "suite")
+            .retry_dead(&Default::default(), None, usize::MAX, "suite")
             .await?,
         bad as u64
     );

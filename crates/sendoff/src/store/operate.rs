@@ -175,12 +175,21 @@ pub trait OperateStore: Send + Sync {
     /// What the database says.
     async fn summary(&self) -> Result<Summary>;
 
-    /// Brings up to `limit` dead letters that fit back, the first of each lane first: due at once, no attempts charged, in
-    /// their original order per key. A letter that never was routed is routed anew. Returns how many.
+    /// What time it is by the database's clock.
     ///
     /// # Errors
     /// What the database says.
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64>;
+    async fn now(&self) -> Result<SystemTime>;
+
+    /// Brings up to `limit` dead letters that fit back, the first of each lane first: due at once, no attempts charged, in
+    /// their original order per key. A letter that never was routed is routed anew. Returns how many.
+    ///
+    /// With `until`, only letters that were dead by [then](OperateStore::now): whoever brings back all of them, batch after
+    /// batch, does not meet those again that die again meanwhile.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64>;
 
     /// How many messages fit.
     ///
@@ -202,12 +211,12 @@ pub trait OperateStore: Send + Sync {
     }
 
     /// Deletes up to `limit` dead letters that fit, oldest first. Followers of those that blocked their key are let go.
-    /// Returns how many.
+    /// `until` is as for [`OperateStore::retry_dead`]. Returns how many.
     ///
     /// # Errors
     /// What the database says.
-    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        let _ = (filter, limit, who);
+    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        let _ = (filter, until, limit, who);
         Err(unsupported("discarding dead letters"))
     }
 

@@ -1,6 +1,7 @@
 //! What operators change: one transaction each, with its row in the audit.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use mysql_async::{Row, Value, params};
 use sendoff::store::Filter;
@@ -9,7 +10,7 @@ use serde_json::{Value as Json, json};
 
 use super::filter::values;
 use crate::conflict::transact;
-use crate::decode::{limit, number, text, text_or_null};
+use crate::decode::{from_time, limit, number, text, text_or_null};
 use crate::pool::Lent;
 use crate::store::Inner;
 
@@ -41,10 +42,17 @@ impl<'a> Act<'a> {
 }
 
 impl Inner {
-    pub(crate) async fn retry_dead(&self, filter: &Filter, most: usize, who: &str) -> Result<u64> {
+    pub(crate) async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        most: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act::new("dead letters could not be retried", "retry", filter, who)?;
         let mut values = values(filter);
         values.push(("limit", limit(most).into()));
+        values.push(("until", until.map(from_time).into()));
         transact!(self.operate_pool, act.what, lent => self.bring_back(&mut lent, &act, &values).await)
     }
 
@@ -84,10 +92,17 @@ impl Inner {
         self.write_audit(lent, act, waiting.len() as u64).await
     }
 
-    pub(crate) async fn discard_dead(&self, filter: &Filter, most: usize, who: &str) -> Result<u64> {
+    pub(crate) async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        most: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act::new("dead letters could not be discarded", "discard", filter, who)?;
         let mut values = values(filter);
         values.push(("limit", limit(most).into()));
+        values.push(("until", until.map(from_time).into()));
         let sql = &self.texts.discard_dead;
         transact!(self.operate_pool, act.what, lent => {
             self.unblock(&mut lent, &act, (sql.at(0), sql.at(1)), &values).await

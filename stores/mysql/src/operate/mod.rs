@@ -5,7 +5,7 @@ mod filter;
 mod pause;
 mod view;
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use mysql_async::{Row, params};
 use sendoff::store::{Backlog, Filter, Listing, Status, Stored, Summary};
@@ -13,7 +13,7 @@ use sendoff::{Result, Uuid};
 
 pub(crate) use self::change::Act;
 use self::filter::values;
-use crate::decode::{count, limit, lossy_or_null, number, number_or_null, text, text_or_null, time_or_null};
+use crate::decode::{count, limit, lossy_or_null, number, number_or_null, text, text_or_null, time_or_null, to_time};
 use crate::error::odd_answer;
 use crate::store::Inner;
 
@@ -50,6 +50,12 @@ impl Inner {
         let values = params! { "id" => id.to_string() };
         let rows = self.operate_pool.rows(what, self.texts.find.first(), values).await?;
         rows.iter().map(stored).collect()
+    }
+
+    pub(crate) async fn now(&self) -> Result<SystemTime> {
+        let what = "the database's time could not be read";
+        let rows = self.operate_pool.rows(what, self.texts.now.first(), ()).await?;
+        number(what, only(what, &rows)?, 0).map(to_time)
     }
 
     pub(crate) async fn summary(&self) -> Result<Summary> {

@@ -152,10 +152,10 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
     let everything = Filter::default();
     let topic = Pausable::Topic("a".to_owned());
     while !stop.load(Ordering::Relaxed) {
-        store.retry_dead(&everything, 20, "ann").await?;
+        store.retry_dead(&everything, None, 20, "ann").await?;
         store.hasten(&everything, true, 20, "ann").await?;
         store.release_key("k1", None, "ann").await?;
-        store.discard_dead(&everything, 1, "ann").await?;
+        store.discard_dead(&everything, None, 1, "ann").await?;
         store.pause(&topic, "ann").await?;
         store.resume(&topic, "ann").await?;
         store

@@ -1,6 +1,7 @@
 //! What operators change: one transaction each, with its row in the audit.
 
 use std::collections::BTreeSet;
+use std::time::SystemTime;
 
 use sendoff::store::Filter;
 use sendoff::{Error, ErrorKind, Result};
@@ -41,11 +42,18 @@ impl<'a> Act<'a> {
 }
 
 impl Inner {
-    pub(crate) async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    pub(crate) async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act::new("dead letters could not be retried", "retry", filter, who)?;
         let (filter, limit) = (Columns::new(filter), number(limit));
         let mut params = filter.params();
         params.push((&limit, Type::INT8));
+        params.push((&until, Type::TIMESTAMPTZ));
         let (lent, moved) = self.begin_act(&act, &self.texts.retry_dead, params).await?;
         self.end_act(lent, &act, moved.len() as u64).await
     }
@@ -61,11 +69,18 @@ impl Inner {
         self.end_act(lent, &act, due.len() as u64).await
     }
 
-    pub(crate) async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    pub(crate) async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        who: &str,
+    ) -> Result<u64> {
         let act = Act::new("dead letters could not be discarded", "discard", filter, who)?;
         let (filter, limit) = (Columns::new(filter), number(limit));
         let mut params = filter.params();
         params.push((&limit, Type::INT8));
+        params.push((&until, Type::TIMESTAMPTZ));
         let (lent, gone) = self.begin_act(&act, &self.texts.discard_dead, params).await?;
         self.let_go(&lent, act.what, &gone).await?;
         self.end_act(lent, &act, gone.len() as u64).await

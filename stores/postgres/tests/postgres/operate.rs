@@ -114,8 +114,8 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
         topic: Some("t.*".to_owned()),
         ..Filter::default()
     };
-    assert_eq!(scratch.store.retry_dead(&filter, usize::MAX, "alice").await.unwrap(), 5);
-    assert_eq!(scratch.store.retry_dead(&filter, usize::MAX, "alice").await.unwrap(), 0);
+    assert_eq!(scratch.store.retry_dead(&filter, None, usize::MAX, "alice").await.unwrap(), 5);
+    assert_eq!(scratch.store.retry_dead(&filter, None, usize::MAX, "alice").await.unwrap(), 0);
     let found = relay.next().await;
     assert_eq!(topics(&found), ["t.0", "t.1", "t.2", "t.3", "t.4"]);
     assert!(
@@ -147,7 +147,7 @@ async fn a_dead_letter_whose_leg_waits_already_stays() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&Filter::default(), usize::MAX, "alice")
+            .retry_dead(&Filter::default(), None, usize::MAX, "alice")
             .await
             .unwrap(),
         0

@@ -58,7 +58,7 @@ async fn a_whole_life_passes_through_the_pooler() {
     assert_eq!(store.summary().await.unwrap(), Default::default());
     assert_eq!(
         store
-            .retry_dead(&Default::default(), usize::MAX, "alice")
+            .retry_dead(&Default::default(), None, usize::MAX, "alice")
             .await
             .unwrap(),
         0

@@ -208,7 +208,7 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     assert_eq!(operator.summary().await.unwrap().dead, 1);
     assert_eq!(
         operator
-            .retry_dead(&Default::default(), usize::MAX, "alice")
+            .retry_dead(&Default::default(), None, usize::MAX, "alice")
             .await
             .unwrap(),
         1
@@ -221,7 +221,7 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     assert_eq!(viewer.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 2);
     assert_eq!(
         viewer
-            .retry_dead(&Default::default(), usize::MAX, "eve")
+            .retry_dead(&Default::default(), None, usize::MAX, "eve")
             .await
             .unwrap_err()
             .kind(),

@@ -223,7 +223,7 @@ async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&Default::default(), usize::MAX, "test")
+            .retry_dead(&Default::default(), None, usize::MAX, "test")
             .await
             .unwrap(),
         1

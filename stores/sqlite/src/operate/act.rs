@@ -1,5 +1,7 @@
 //! Acting on messages that fit a filter. Every act is one transaction, with its note in the audit.
 
+use std::time::SystemTime;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params_from_iter};
 use sendoff::Result;
@@ -8,15 +10,22 @@ use sendoff::store::Filter;
 use super::filter::{as_asked, number, values};
 use super::keys::{Released, let_go};
 use super::write_audit;
+use crate::clock::from_time;
 use crate::lease::write;
 use crate::sql::Sql;
 use crate::store::Inner;
 
 impl Inner {
-    pub(super) async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    pub(super) async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        who: &str,
+    ) -> Result<u64> {
         let (asked, who) = (filter.clone(), who.to_owned());
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
-            let retried = retry_dead(tx, sql, &asked, limit)?;
+            let retried = retry_dead(tx, sql, &asked, until, limit)?;
             write_audit(tx, sql, &who, "retry", &as_asked(&asked), retried)?;
             Ok(retried)
         };
@@ -39,11 +48,17 @@ impl Inner {
         self.act("messages could not be made due", act).await
     }
 
-    pub(super) async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
+    pub(super) async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        who: &str,
+    ) -> Result<u64> {
         let (asked, who) = (filter.clone(), who.to_owned());
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
             let mut values = values(&asked);
-            values.push(Value::Integer(number(limit)));
+            values.extend([Value::Integer(number(limit)), until_value(until)]);
             let mut statement = tx.prepare_cached(sql.discard_dead.first())?;
             let rows = statement.query_map(params_from_iter(values), Released::read)?;
             let gone: Vec<Released> = rows.collect::<rusqlite::Result<_>>()?;
@@ -72,10 +87,22 @@ impl Inner {
     }
 }
 
+fn until_value(until: Option<SystemTime>) -> Value {
+    until.map_or(Value::Null, |at| Value::Integer(from_time(at)))
+}
+
 /// One by one, because a letter whose place is taken stays, and does not count.
-fn retry_dead(tx: &Transaction<'_>, sql: &Sql, filter: &Filter, limit: usize) -> rusqlite::Result<u64> {
+fn retry_dead(
+    tx: &Transaction<'_>,
+    sql: &Sql,
+    filter: &Filter,
+    until: Option<SystemTime>,
+    limit: usize,
+) -> rusqlite::Result<u64> {
     let mut fitting = tx.prepare_cached(sql.retry_dead.at(0))?;
-    let letters = fitting.query_map(params_from_iter(values(filter)), |row| row.get(0))?;
+    let mut values = values(filter);
+    values.push(until_value(until));
+    let letters = fitting.query_map(params_from_iter(values), |row| row.get(0))?;
     let letters: Vec<i64> = letters.collect::<rusqlite::Result<_>>()?;
     let mut bring_back = tx.prepare_cached(sql.retry_dead.at(1))?;
     let mut take_out = tx.prepare_cached(sql.retry_dead.at(2))?;

@@ -1,6 +1,6 @@
 //! Looking at messages: changes nothing.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
@@ -9,6 +9,7 @@ use sendoff::{Result, Uuid};
 
 use super::filter::{number, spellings, values};
 use super::stored::stored;
+use crate::clock::to_time;
 use crate::store::Inner;
 
 impl Inner {
@@ -45,6 +46,15 @@ impl Inner {
             statement.query_row(params_from_iter(values), |row| count(row, 0))
         };
         self.operate.call("messages could not be counted", work).await
+    }
+
+    pub(super) async fn now(&self) -> Result<SystemTime> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql.now.first())?;
+            statement.query_row([], |row| row.get(0).map(to_time))
+        };
+        self.operate.call("the database's time could not be read", work).await
     }
 
     pub(super) async fn summary(&self) -> Result<Summary> {

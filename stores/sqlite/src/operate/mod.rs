@@ -9,6 +9,8 @@ mod look;
 mod pause;
 mod stored;
 
+use std::time::SystemTime;
+
 use async_trait::async_trait;
 use sendoff::store::{
     AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Stored, Summary, Windows,
@@ -34,8 +36,12 @@ impl OperateStore for SqliteStore {
         self.0.summary().await
     }
 
-    async fn retry_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        self.0.retry_dead(filter, limit, who).await
+    async fn now(&self) -> Result<SystemTime> {
+        self.0.now().await
+    }
+
+    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        self.0.retry_dead(filter, until, limit, who).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
@@ -46,8 +52,8 @@ impl OperateStore for SqliteStore {
         self.0.hasten(filter, reset, limit, who).await
     }
 
-    async fn discard_dead(&self, filter: &Filter, limit: usize, who: &str) -> Result<u64> {
-        self.0.discard_dead(filter, limit, who).await
+    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+        self.0.discard_dead(filter, until, limit, who).await
     }
 
     async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {

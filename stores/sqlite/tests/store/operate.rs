@@ -143,11 +143,11 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     let some = filter(|f| f.topic = Some("nothing.*".to_owned()));
-    assert_eq!(outbox.store.retry_dead(&some, usize::MAX, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&some, None, usize::MAX, "ann").await.unwrap(), 0);
     let other = filter(|f| f.status = Some(Status::Retry));
-    assert_eq!(outbox.store.retry_dead(&other, usize::MAX, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&other, None, usize::MAX, "ann").await.unwrap(), 0);
     let all = filter(|f| f.status = Some(Status::Dead));
-    assert_eq!(outbox.store.retry_dead(&all, usize::MAX, "ann").await.unwrap(), 3);
+    assert_eq!(outbox.store.retry_dead(&all, None, usize::MAX, "ann").await.unwrap(), 3);
     let rows = relay.deliveries().await;
     assert_eq!(
         rows.iter().map(|row| &row.payload[..]).collect::<Vec<_>>(),
@@ -185,7 +185,7 @@ async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), usize::MAX, "ann")
+            .retry_dead(&Filter::default(), None, usize::MAX, "ann")
             .await
             .unwrap(),
         1
@@ -239,10 +239,10 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
         "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
          SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
     );
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), 1, "ann").await.unwrap(), 1);
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 1, "ann").await.unwrap(), 1);
     assert_eq!(due_and_not(&outbox).0, "2");
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), 0, "ann").await.unwrap(), 0);
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), 9, "ann").await.unwrap(), 1);
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 0, "ann").await.unwrap(), 0);
+    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 9, "ann").await.unwrap(), 1);
 }
 
 #[tokio::test]
@@ -302,14 +302,14 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     }
     relay.settle(&rows[3], &[("audit", dead(false))]).await;
     let other = filter(|f| f.payload = Some("other".to_owned()));
-    assert_eq!(outbox.store.discard_dead(&other, 9, "ann").await.unwrap(), 1);
+    assert_eq!(outbox.store.discard_dead(&other, None, 9, "ann").await.unwrap(), 1);
     assert_eq!(due_and_not(&outbox), (String::new(), "2,3".to_owned()));
     assert_eq!(
-        outbox.store.discard_dead(&Filter::default(), 0, "ann").await.unwrap(),
+        outbox.store.discard_dead(&Filter::default(), None, 0, "ann").await.unwrap(),
         0
     );
     assert_eq!(
-        outbox.store.discard_dead(&Filter::default(), 9, "ann").await.unwrap(),
+        outbox.store.discard_dead(&Filter::default(), None, 9, "ann").await.unwrap(),
         1
     );
     assert_eq!(due_and_not(&outbox), ("2,3".to_owned(), String::new()));

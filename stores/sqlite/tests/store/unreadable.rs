@@ -138,7 +138,7 @@ async fn every_odd_row_becomes_a_dead_letter_and_spoils_no_other() {
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Default::default(), usize::MAX, "ops")
+            .retry_dead(&Default::default(), None, usize::MAX, "ops")
             .await
             .unwrap(),
         ODD.len() as u64

@@ -1,0 +1,1 @@
+SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
