@@ -9,7 +9,8 @@ WHERE (?2 IS NULL OR ?2 = 'dead') AND (?13 IS NULL OR dead_at <= ?13)
 {filter}
 ORDER BY seq, leg;
 
--- Brings one back, unless a row waits in its place. Parameter: its rowid.
+-- Brings one back, unless a row waits in its place. Without its date if it has expired: otherwise it would die again at
+-- once. Parameter: its rowid.
 INSERT INTO outbox_waiting (
     lane, priority, max_attempts, attempts, seq, due_at, created_at, leg, state, last_error, history,
     id, schema_version, available_at, expires_at, topic, key, content_type, headers,
@@ -17,7 +18,8 @@ INSERT INTO outbox_waiting (
 SELECT
     lane, priority, max_attempts, 0, seq, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),
     created_at, leg, 'retry', last_error, history,
-    id, schema_version, available_at, expires_at, topic, key, content_type, headers,
+    id, schema_version, available_at,
+    CASE WHEN expires_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN expires_at END, topic, key, content_type, headers,
     aggregate_type, aggregate_id, idempotency_key, payload
 FROM outbox_dead
 WHERE rowid = ?1

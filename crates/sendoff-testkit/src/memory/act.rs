@@ -22,7 +22,10 @@ impl Tables {
         let free = chosen.into_iter().filter(|at| !self.waiting.contains_key(at));
         let chosen: Vec<LegAt> = free.take(limit).collect();
         for at in &chosen {
-            if let Some(dead) = self.dead.remove(at) {
+            if let Some(mut dead) = self.dead.remove(at) {
+                if dead.content.expires_at.is_some_and(|at| at <= now) {
+                    Arc::make_mut(&mut dead.content).expires_at = None;
+                }
                 let row = Waiting {
                     content: dead.content,
                     attempts: 0,

@@ -100,7 +100,7 @@ fn leg_range(lane: Lane) -> std::ops::Range<LegAt> {
 }
 
 /// What the producer said, and when.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Content {
     pub(super) id: Uuid,
     pub(super) topic: String,

@@ -1,8 +1,9 @@
 //! Dead letters: visible, replayable, and in the way of their key when they are to be.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, Filter, Room, Status, Verdict};
+use sendoff::store::{DeadReason, Filter, Room, Row, Status, Verdict};
 use sendoff::{Delivery, Uuid};
 
 use super::manual_relay::{ManualRelay, dead, leg, retry};
@@ -15,6 +16,7 @@ cases![
     a_blocking_dead_letter_goes_first_when_it_is_retried,
     a_blocking_dead_letter_that_is_gone_lets_its_followers_go needs Sql,
     a_retried_dead_letter_starts_from_none,
+    a_retried_dead_letter_keeps_a_date_that_has_not_passed,
     dead_letters_of_one_key_come_back_in_order,
     a_dead_letter_that_was_never_routed_is_routed_anew,
     an_unrouted_dead_letter_that_is_retried_holds_its_key_until_it_is_gone,
@@ -129,6 +131,33 @@ async fn a_retried_dead_letter_starts_from_none(scene: Scene) -> CaseResult {
     );
     assert!(stored.due_at.is_some_and(|due| due + super::scene::TICK >= before));
     assert_eq!(relay.read_messages(1).await[0].attempts, 0);
+    Ok(())
+}
+
+async fn a_retried_dead_letter_keeps_a_date_that_has_not_passed(scene: Scene) -> CaseResult {
+    let now = scene.now().await?;
+    let dates = [now + LATER, now - LATER];
+    scene.emit(dates.map(|at| plain("t").expires_at(at))).await?;
+    let mut relay = scene.relay().await?;
+    let read: Vec<Delivery> = relay
+        .read_rows(2)
+        .await
+        .into_iter()
+        .map(|row| match row {
+            Row::Message(delivery) | Row::Expired(delivery) => Arc::unwrap_or_clone(delivery),
+            Row::Unreadable { why, .. } => panic!("{why}"),
+        })
+        .collect();
+    relay.settle_as(&dead(DeadReason::Permanent, false), &read).await?;
+    assert_eq!(retry_all(&scene).await?, 2);
+    let mut kept: Vec<_> = relay
+        .read_messages(2)
+        .await
+        .into_iter()
+        .filter_map(|delivery| delivery.expires_at)
+        .collect();
+    assert_eq!(kept.pop(), Some(dates[0]));
+    assert!(kept.is_empty(), "a date that has passed is gone");
     Ok(())
 }
 

@@ -26,6 +26,7 @@ cases![
     a_bad_row_is_a_dead_letter_and_its_neighbours_arrive needs Sql,
     a_message_without_a_route_is_a_dead_letter_until_there_is_one,
     an_expired_message_is_a_dead_letter,
+    an_expired_message_that_is_retried_arrives,
     a_scheduled_message_arrives_when_it_is_due,
     a_message_is_tried_as_often_as_it_allows,
     one_run_delivers_what_is_due_and_tells_what_is_left,
@@ -258,6 +259,27 @@ async fn an_expired_message_is_a_dead_letter(scene: Scene) -> CaseResult {
         Some("expired")
     );
     assert_eq!(sink.publications().len(), 1, "no sink sees it");
+    Ok(())
+}
+
+async fn an_expired_message_that_is_retried_arrives(scene: Scene) -> CaseResult {
+    let past = scene.now().await? - Duration::from_secs(1);
+    let id = scene.emit([plain("late").expires_at(past)]).await?[0].id();
+    let sink = Arc::new(ScriptedSink::new());
+    let running = Running::start(relay(scene.subject.relay.clone(), &sink));
+    eventually("it is a dead letter", || async {
+        Ok(scene.count(Status::Dead).await? == 1)
+    })
+    .await?;
+    let retried = scene
+        .subject
+        .operate
+        .retry_dead(&Filter::default(), None, usize::MAX, "suite");
+    assert_eq!(retried.await?, 1);
+    arrive(&sink, 1).await;
+    assert_eq!(sink.arrivals()[0].id, id);
+    empty(&scene).await?;
+    running.stop().await?;
     Ok(())
 }
 

@@ -169,7 +169,8 @@ impl Message {
         self
     }
 
-    /// Not delivered any more after this point in time: it becomes a dead letter with the reason `expired`.
+    /// Not delivered any more after this point in time: it becomes a dead letter with the reason `expired`. An operator who
+    /// retries it then has it delivered all the same.
     #[must_use]
     pub fn expires_at(mut self, at: SystemTime) -> Self {
         self.expires_at = Some(at);

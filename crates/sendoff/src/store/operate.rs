@@ -182,7 +182,8 @@ pub trait OperateStore: Send + Sync {
     async fn now(&self) -> Result<SystemTime>;
 
     /// Brings up to `limit` dead letters that fit back, the first of each lane first: due at once, no attempts charged, in
-    /// their original order per key. A letter that never was routed is routed anew. Returns how many.
+    /// their original order per key. A letter that never was routed is routed anew, and one that has expired loses its date.
+    /// Returns how many.
     ///
     /// With `until`, only letters that were dead by [then](OperateStore::now): whoever brings back all of them, batch after
     /// batch, does not meet those again that die again meanwhile.

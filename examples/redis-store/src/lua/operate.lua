@@ -35,6 +35,13 @@ local function audit(affected)
     return affected
 end
 
+-- A message that has expired without its date, which is the last thing in its content.
+local function without_past_date(content)
+    local expires = string.match(content, '"expires_at":(%-?%d+)}$')
+    if not expires or tonumber(expires) > now then return content end
+    return (string.gsub(content, '"expires_at":%-?%d+}$', '"expires_at":null}'))
+end
+
 function verbs.retry_dead()
     local affected = 0
     for _, place in ipairs(args.places) do
@@ -43,6 +50,7 @@ function verbs.retry_dead()
             local row = take_dead(lane, member)
             if row then
                 row.state, row.due, row.attempts = 'retry', now, 0
+                row.content = without_past_date(row.content)
                 put_waiting(lane, member, row)
                 affected = affected + 1
             end
