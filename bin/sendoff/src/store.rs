@@ -2,10 +2,8 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
 use sendoff::Result;
-use sendoff::emit::Names;
 use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, WorkStore};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_store_postgres::PostgresStore;
@@ -36,28 +34,31 @@ impl Store {
                 let config = sendoff_store_postgres::PostgresConfig::new(url)
                     .names(names)
                     .retention(database.retention)
+                    .dead_retention(database.dead_retention)
                     .listen(database.listen);
                 let store = PostgresStore::new(config)?;
                 let roles = Some(store.roles_sql());
                 Ok(Self::of(store, roles))
             }
             DatabaseUrl::Mysql(url) => {
-                let config = MysqlConfig::new(url).names(names).retention(database.retention);
+                let config = MysqlConfig::new(url)
+                    .names(names)
+                    .retention(database.retention)
+                    .dead_retention(database.dead_retention);
                 Ok(Self::of(MysqlStore::new(config)?, None))
             }
-            DatabaseUrl::Sqlite(path) => Self::in_file(path, names, database.retention),
+            DatabaseUrl::Sqlite(path) => {
+                let mut config = SqliteConfig::new(path).names(names);
+                config.retention = database.retention;
+                config.dead_retention = database.dead_retention;
+                Ok(Self::of(SqliteStore::open(config)?, None))
+            }
         }
     }
 
     /// A SQLite file with everything else as usual.
     pub(crate) fn sqlite(path: &Path) -> Result<Self> {
-        Self::in_file(path, Names::default(), None)
-    }
-
-    fn in_file(path: &Path, names: Names, retention: Option<Duration>) -> Result<Self> {
-        let mut config = SqliteConfig::new(path).names(names);
-        config.retention = retention;
-        Ok(Self::of(SqliteStore::open(config)?, None))
+        Ok(Self::of(SqliteStore::open(SqliteConfig::new(path))?, None))
     }
 
     fn of<S>(store: S, roles: Option<String>) -> Self

@@ -43,6 +43,8 @@ pub struct RedisStore {
     outbox: Outbox,
     /// How long delivered messages are kept.
     retention: Option<Duration>,
+    /// How long dead letters are kept.
+    dead_retention: Option<Duration>,
     /// How long idempotency keys are remembered.
     window: Duration,
 }
@@ -58,6 +60,7 @@ impl RedisStore {
             script: Script::new(url, format!("{{{prefix}}}"))?,
             outbox: Outbox::new(),
             retention: None,
+            dead_retention: None,
             window: WINDOW,
         })
     }
@@ -66,6 +69,13 @@ impl RedisStore {
     #[must_use]
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Keeps dead letters for so long.
+    #[must_use]
+    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
+        self.dead_retention = retention;
         self
     }
 
@@ -86,4 +96,15 @@ impl RedisStore {
 fn micros(span: Duration) -> i64 {
     const LONGEST: i64 = 1 << 52;
     i64::try_from(span.as_micros()).unwrap_or(LONGEST).min(LONGEST)
+}
+
+/// What the script is to clean up: so many rows, and of which age.
+fn windows(limit: usize, delivered: Option<Duration>, dead: Option<Duration>) -> serde_json::Value {
+    let mut args = serde_json::json!({"limit": limit});
+    for (name, window) in [("delivered", delivered), ("dead", dead)] {
+        if let Some(window) = window {
+            args[name] = micros(window).into();
+        }
+    }
+    args
 }

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::content::time;
 use crate::rows::{Answer, Found};
-use crate::{RedisStore, micros};
+use crate::RedisStore;
 
 /// What the relay notes on messages whose topic is paused.
 const TOPIC_IS_PAUSED: &str = "the topic is paused";
@@ -196,11 +196,8 @@ impl OperateStore for RedisStore {
 
     async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
         let asked = json!({"delivered": windows.delivered, "dead": windows.dead, "dedup": windows.dedup});
-        let mut args = json!({"limit": limit, "audit": audit("clean", asked, who)});
-        let windows = [("delivered", windows.delivered), ("dead", windows.dead)];
-        for (name, window) in windows.into_iter().filter_map(|(name, window)| Some((name, window?))) {
-            args[name] = micros(window).into();
-        }
+        let mut args = crate::windows(limit, windows.delivered, windows.dead);
+        args["audit"] = audit("clean", asked, who);
         let (deleted, remaining) = self.script.call("clean_up", &args).await?;
         Ok(Cleaned { deleted, remaining })
     }

@@ -163,8 +163,7 @@ impl RelayStore for RedisStore {
     }
 
     async fn clean(&self, limit: usize) -> Result<u64> {
-        let Some(retention) = self.retention else { return Ok(0) };
-        let args = json!({"delivered": micros(retention), "limit": limit});
+        let args = windows(limit, self.retention, self.dead_retention);
         let (deleted, _): (u64, u64) = self.script.call("clean_up", &args).await?;
         Ok(deleted)
     }

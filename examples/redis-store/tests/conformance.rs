@@ -43,7 +43,8 @@ struct Outbox {
 impl Database for Outbox {
     async fn open(&self) -> Result<Subject> {
         let mut store = RedisStore::new(&self.server.url(), "outbox")?
-            .retention(self.setup.keep_delivered.then_some(Duration::from_secs(86_400)));
+            .retention(self.setup.keep_delivered.then_some(Duration::from_secs(86_400)))
+            .dead_retention(self.setup.dead_retention);
         if let Some(window) = self.setup.dedup_window {
             store = store.dedup_window(window);
         }

@@ -1,4 +1,5 @@
--- Whether there is anything to do: relays ask again and again. age: the retention in microseconds, or NULL.
+-- Whether there is anything to do: relays ask again and again. age and dead_age: how long delivered messages and dead
+-- letters are kept, in microseconds, or NULL.
 SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= UTC_TIMESTAMP(6))
     OR EXISTS (
         SELECT 1 FROM outbox_inbox WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL coalesce(
@@ -8,3 +9,5 @@ SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= UTC_TIMESTAMP(6))
     OR EXISTS (
         SELECT 1 FROM outbox_item
         WHERE completed_at <= UTC_TIMESTAMP(6) - INTERVAL :age MICROSECOND AND state = 'completed')
+    OR EXISTS (
+        SELECT 1 FROM outbox_dead WHERE dead_at <= UTC_TIMESTAMP(6) - INTERVAL :dead_age MICROSECOND AND NOT blocks)

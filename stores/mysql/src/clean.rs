@@ -20,8 +20,8 @@ impl Inner {
     /// On a relay's schedule, by the windows of the config and of the tables. Another relay may be at it: this one passes
     /// over what that one has locked.
     pub(crate) async fn clean(&self, most: usize) -> Result<u64> {
-        let age = self.config.retention.map(micros);
-        let values = params! { "age" => age };
+        let (age, dead_age) = (self.config.retention.map(micros), self.config.dead_retention.map(micros));
+        let values = params! { "age" => age, "dead_age" => dead_age };
         let needed = self
             .operate_pool
             .rows(WHAT, self.texts.clean_needed.first(), values)
@@ -34,6 +34,7 @@ impl Inner {
             (&self.texts.clean_inbox, Some(0)),
             (&self.texts.clean_delivered, age),
             (&self.texts.clean_items, age),
+            (&self.texts.clean_dead, dead_age),
         ];
         transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
     }

@@ -15,6 +15,8 @@ pub struct MysqlConfig {
     pub names: Names,
     /// How long delivered messages are kept; `None`: they are deleted once they are delivered.
     pub retention: Option<Duration>,
+    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    pub dead_retention: Option<Duration>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long one call may take. It is measured here, not by the server: a server that hangs cannot hang the relay.
@@ -28,6 +30,7 @@ impl MysqlConfig {
             url: url.into(),
             names: Names::default(),
             retention: None,
+            dead_retention: None,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
         }
@@ -44,6 +47,13 @@ impl MysqlConfig {
     #[must_use]
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Keeps dead letters this long.
+    #[must_use]
+    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
+        self.dead_retention = retention;
         self
     }
 
@@ -68,6 +78,7 @@ impl fmt::Debug for MysqlConfig {
         f.debug_struct("MysqlConfig")
             .field("names", &self.names)
             .field("retention", &self.retention)
+            .field("dead_retention", &self.dead_retention)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
             .finish_non_exhaustive()

@@ -35,7 +35,8 @@ impl StoreHarness for Mysql {
         let name = format!("c_{}", &Uuid::new_v4().simple().to_string()[..20]);
         let config = MysqlConfig::new(url()?)
             .names(Names::new(Some(&name), Names::PREFIX)?)
-            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)));
+            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
+            .dead_retention(setup.dead_retention);
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE DATABASE {}", schema.name)).await?;
         let subject = schema.open().await?;

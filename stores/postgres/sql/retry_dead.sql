@@ -1,6 +1,7 @@
--- $1 to $12 the filter, $13 how many, $14 by when they had died, or NULL. A letter whose leg is waiting already stays where it is. All of a key are due at
--- the same moment: ties are read in the order of seq. Followers of a letter that blocked wait for it as before, and are
--- let go when it is settled. One that has expired comes back without its date: otherwise it would die again at once.
+-- $1 to $12 the filter, $13 how many, $14 by when they had died, or NULL. A letter whose leg is waiting already stays
+-- where it is. All of a key are due at the same moment: ties are read in the order of seq. Followers of a letter that
+-- blocked wait for it as before, and are let go when it is settled. One that has expired comes back without its date:
+-- otherwise it would die again at once.
 WITH chosen AS (
     SELECT a.lane, a.seq, a.leg FROM outbox_dead AS a
     WHERE ($2::text IS NULL OR $2 = 'dead') AND ($14::timestamptz IS NULL OR a.dead_at <= $14)

@@ -18,8 +18,8 @@ impl Inner {
     /// One relay at a time cleans, and the others go on with their work. The lock ends with the transaction, so a pooler
     /// does no harm.
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
-        let retention = self.config.retention.map(micros);
-        let params: [Param<'_>; 1] = [(&retention, Type::INT8)];
+        let (retention, dead) = (self.config.retention.map(micros), self.config.dead_retention.map(micros));
+        let params: [Param<'_>; 2] = [(&retention, Type::INT8), (&dead, Type::INT8)];
         let lent = self.operate_pool.lend().await?;
         let needed = lent.run(WHAT, &self.texts.clean_needed, &params).await?;
         if !column::<bool>(WHAT, only(WHAT, &needed)?, 0)? {
@@ -40,6 +40,11 @@ impl Inner {
                 let left = number(limit).saturating_sub(gone).max(0);
                 let params: [Param<'_>; 2] = [(&micros(retention), Type::INT8), (&left, Type::INT8)];
                 gone += rows(&lent, &self.texts.clean_items, &params).await?;
+            }
+            if let Some(age) = dead {
+                let left = number(limit).saturating_sub(gone).max(0);
+                let params: [Param<'_>; 2] = [(&age, Type::INT8), (&left, Type::INT8)];
+                gone += rows(&lent, &self.texts.clean_dead, &params).await?;
             }
             for sql in [&self.texts.clean_dedup, &self.texts.clean_inbox] {
                 let left = number(limit).saturating_sub(gone).max(0);

@@ -15,6 +15,8 @@ pub struct PostgresConfig {
     pub names: Names,
     /// How long delivered messages are kept; `None`: they are deleted once they are delivered.
     pub retention: Option<Duration>,
+    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    pub dead_retention: Option<Duration>,
     /// Whether to be woken by `LISTEN`. It takes a direct connection: switch it off behind a pooler that gives out a
     /// connection per transaction. Polling finds everything all the same.
     pub listen: bool,
@@ -33,6 +35,7 @@ impl PostgresConfig {
             url: url.into(),
             names: Names::default(),
             retention: None,
+            dead_retention: None,
             listen: true,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
@@ -51,6 +54,13 @@ impl PostgresConfig {
     #[must_use]
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
+        self
+    }
+
+    /// Keeps dead letters this long.
+    #[must_use]
+    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
+        self.dead_retention = retention;
         self
     }
 
@@ -89,6 +99,7 @@ impl fmt::Debug for PostgresConfig {
         f.debug_struct("PostgresConfig")
             .field("names", &self.names)
             .field("retention", &self.retention)
+            .field("dead_retention", &self.dead_retention)
             .field("listen", &self.listen)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)

@@ -38,7 +38,8 @@ impl StoreHarness for Postgres {
         let config = PostgresConfig::new(url(self.0)?)
             .names(names)
             .listen(self.0 == DIRECT)
-            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)));
+            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
+            .dead_retention(setup.dead_retention);
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE SCHEMA {}", schema.name)).await?;
         let subject = schema.open().await?;

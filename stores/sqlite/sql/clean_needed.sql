@@ -1,5 +1,5 @@
 -- Whether there is anything to do: asked first, because relays ask again and again and the write lock is everybody's.
--- Parameter: retention in microseconds, or NULL to keep delivered messages.
+-- Parameters: how long delivered messages and dead letters are kept, in microseconds, or NULL.
 SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER))
     OR EXISTS (
         SELECT 1 FROM outbox_inbox
@@ -12,3 +12,6 @@ SELECT EXISTS (SELECT 1 FROM outbox_dedup WHERE until <= CAST((julianday('now') 
         SELECT 1 FROM outbox_item
         WHERE state = 'completed'
             AND completed_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1)
+    OR EXISTS (
+        SELECT 1 FROM outbox_dead
+        WHERE dead_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?2 AND NOT blocks)

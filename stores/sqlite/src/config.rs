@@ -16,6 +16,8 @@ pub struct SqliteConfig {
     pub names: Names,
     /// How long delivered messages are kept; `None`: not at all.
     pub retention: Option<Duration>,
+    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    pub dead_retention: Option<Duration>,
     /// How long to wait for another program's transaction before giving up with [`ErrorKind::Busy`].
     pub busy_timeout: Duration,
 }
@@ -27,6 +29,7 @@ impl SqliteConfig {
             path: path.into(),
             names: Names::default(),
             retention: None,
+            dead_retention: None,
             busy_timeout: Duration::from_secs(5),
         }
     }
@@ -40,6 +43,12 @@ impl SqliteConfig {
     /// Keeps delivered messages for so long.
     pub fn retention(mut self, retention: Duration) -> Self {
         self.retention = Some(retention);
+        self
+    }
+
+    /// Keeps dead letters for so long.
+    pub fn dead_retention(mut self, retention: Duration) -> Self {
+        self.dead_retention = Some(retention);
         self
     }
 

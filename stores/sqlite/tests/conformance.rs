@@ -45,6 +45,7 @@ impl StoreHarness for SqliteHarness {
         if setup.keep_delivered {
             config = config.retention(Duration::from_secs(3600));
         }
+        config.dead_retention = setup.dead_retention;
         let file = File {
             config: config.clone(),
             folder: Arc::new(folder),

@@ -35,6 +35,9 @@ pub(crate) struct Database {
     /// How long delivered messages are kept; `None`: not at all.
     #[serde(with = "duration::or_off")]
     pub(crate) retention: Option<Duration>,
+    /// How long dead letters are kept; `None`: until an operator acts.
+    #[serde(with = "duration::or_off")]
+    pub(crate) dead_retention: Option<Duration>,
     /// Whether to be woken by `LISTEN`, where the database has it.
     pub(crate) listen: bool,
 }
@@ -49,6 +52,7 @@ impl Default for Database {
             schema: None,
             table_prefix: Names::PREFIX.to_owned(),
             retention: None,
+            dead_retention: None,
             listen: true,
         }
     }

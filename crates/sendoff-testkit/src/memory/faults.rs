@@ -45,6 +45,8 @@ pub enum Verb {
     Vitals,
     /// Look for pauses.
     Paused,
+    /// Clean up what is old.
+    Clean,
     /// Anything of an operator's.
     Operate,
 }

@@ -55,6 +55,7 @@ struct Shared {
     faults: Faults,
     outbox: Outbox,
     keep_delivered: bool,
+    dead_retention: Option<Duration>,
     /// Rung when a transaction ends, for those that wait for an idempotency key it took.
     ended: Notify,
 }
@@ -81,6 +82,7 @@ impl MemoryStore {
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder {
             keep_delivered: false,
+            dead_retention: None,
             dedup_window: Duration::from_secs(7 * 24 * 60 * 60),
             began: SystemTime::now(),
             outbox: Outbox::new(),
@@ -129,6 +131,7 @@ impl MemoryStore {
 #[must_use]
 pub struct MemoryStoreBuilder {
     keep_delivered: bool,
+    dead_retention: Option<Duration>,
     dedup_window: Duration,
     began: SystemTime,
     outbox: Outbox,
@@ -138,6 +141,12 @@ impl MemoryStoreBuilder {
     /// Keeps delivered messages, as a store with a retention does.
     pub fn keep_delivered(mut self) -> Self {
         self.keep_delivered = true;
+        self
+    }
+
+    /// How long dead letters are kept; for ever unless set.
+    pub fn dead_retention(mut self, retention: Duration) -> Self {
+        self.dead_retention = Some(retention);
         self
     }
 
@@ -168,6 +177,7 @@ impl MemoryStoreBuilder {
                 faults: Faults::default(),
                 outbox: self.outbox,
                 keep_delivered: self.keep_delivered,
+                dead_retention: self.dead_retention,
                 ended: Notify::new(),
             }),
         }

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
     Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, Room, SettleReport,
-    Settlement, Verdict, Vitals,
+    Settlement, Verdict, Vitals, Windows,
 };
 
 use super::clock::{Micros, span, time};
@@ -156,6 +156,16 @@ impl RelayStore for MemoryStore {
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
         self.call(Verb::Paused, |tables, _| tables.paused.keys().cloned().collect())
+            .await
+    }
+
+    async fn clean(&self, limit: usize) -> Result<u64> {
+        let windows = Windows {
+            dead: self.shared.dead_retention,
+            dedup: true,
+            ..Windows::default()
+        };
+        self.call(Verb::Clean, |tables, now| tables.clean_up(&windows, limit, now).deleted)
             .await
     }
 }

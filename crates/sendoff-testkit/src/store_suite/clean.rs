@@ -18,6 +18,10 @@ cases![
     keys_go_when_their_window_is_over needs Sql
         with Setup { dedup_window: Some(Duration::from_secs(1)), ..Setup::PLAIN },
     a_relay_cleans_only_what_is_old needs Sql with Setup { keep_delivered: true, ..Setup::PLAIN },
+    a_relay_cleans_up_old_dead_letters_where_it_is_told_to
+        with Setup { dead_retention: Some(Duration::ZERO), ..Setup::PLAIN },
+    a_relay_keeps_dead_letters_as_long_as_it_is_told_to
+        with Setup { dead_retention: Some(Duration::from_secs(86_400)), ..Setup::PLAIN },
     old_notes_of_consumers_go needs Sql,
 ];
 
@@ -154,6 +158,29 @@ async fn a_relay_cleans_only_what_is_old(scene: Scene) -> CaseResult {
     for cleaned in futures::future::join_all(many).await {
         assert_eq!(cleaned?, 0, "several relays may clean at once");
     }
+    Ok(())
+}
+
+async fn a_relay_cleans_up_old_dead_letters_where_it_is_told_to(scene: Scene) -> CaseResult {
+    scene.emit_key("k", 1).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(1).await;
+    relay.settle_as(&dead(DeadReason::Permanent, true), &read).await?;
+    relay.store.retire(relay.owner).await?;
+    ended(&scene, 0, 5).await?;
+    for expected in [2, 2, 1, 0] {
+        assert_eq!(scene.subject.relay.clean(2).await?, expected);
+    }
+    let left = scene.find_one(read[0].id).await?;
+    assert_eq!(left.status, Status::Dead, "one that blocks its key is not old, but unsolved");
+    assert_eq!(scene.count(Status::Dead).await?, 1);
+    Ok(())
+}
+
+async fn a_relay_keeps_dead_letters_as_long_as_it_is_told_to(scene: Scene) -> CaseResult {
+    ended(&scene, 0, 3).await?;
+    assert_eq!(scene.subject.relay.clean(100).await?, 0);
+    assert_eq!(scene.count(Status::Dead).await?, 3);
     Ok(())
 }
 

@@ -27,6 +27,8 @@ pub struct Setup {
     pub migrated: bool,
     /// Whether delivered messages are kept.
     pub keep_delivered: bool,
+    /// How long relays keep dead letters; `None`: until an operator acts.
+    pub dead_retention: Option<Duration>,
     /// How long idempotency keys are remembered, in whole seconds; `None` is the store's default.
     pub dedup_window: Option<Duration>,
 }
@@ -36,6 +38,7 @@ impl Setup {
     pub const PLAIN: Self = Self {
         migrated: true,
         keep_delivered: false,
+        dead_retention: None,
         dedup_window: None,
     };
 }

@@ -28,6 +28,9 @@ impl StoreHarness for MemoryHarness {
         if setup.keep_delivered {
             builder = builder.keep_delivered();
         }
+        if let Some(retention) = setup.dead_retention {
+            builder = builder.dead_retention(retention);
+        }
         if let Some(window) = setup.dedup_window {
             builder = builder.dedup_window(window);
         }

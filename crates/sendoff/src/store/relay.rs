@@ -106,8 +106,8 @@ pub trait RelayStore: Send + Sync + 'static {
     }
 
     /// A little of the regular cleaning: deletes up to `limit` rows that are older than the store's configured windows
-    /// (delivered messages, idempotency keys), and prepares what delivered messages will need. Several relays may do it
-    /// at once. Returns how many rows went; fewer than `limit` means that it is clean.
+    /// (delivered messages, dead letters that block no key, idempotency keys, notes of consumers), and prepares what
+    /// delivered messages will need. Several relays may do it at once. Returns how many rows went; fewer than `limit` means that it is clean.
     async fn clean(&self, limit: usize) -> Result<u64> {
         let _ = limit;
         Ok(0)
