@@ -50,7 +50,8 @@ GRANT SELECT, UPDATE ON outbox_lane TO {relay_role};
 GRANT SELECT, DELETE ON outbox_dedup, outbox_inbox TO {relay_role};
 GRANT SELECT, UPDATE, DELETE ON outbox_item TO {relay_role};
 GRANT SELECT ON outbox_delivered_default TO {relay_role};
-GRANT SELECT ON outbox_control, outbox_setting, outbox_migration TO {relay_role};
+GRANT SELECT ON outbox_control, outbox_migration TO {relay_role};
+GRANT SELECT, INSERT, UPDATE ON outbox_setting TO {relay_role};
 GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_check_lanes, outbox_settle_delivered, outbox_delete_spots, outbox_is_held,
     outbox_add_history, outbox_clean_delivered, outbox_delivered_is_untidy, outbox_delivered_days, outbox_inbox_window
     TO {relay_role};

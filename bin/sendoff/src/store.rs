@@ -35,6 +35,8 @@ impl Store {
                     .names(names)
                     .retention(database.retention)
                     .dead_retention(database.dead_retention)
+                    .dedup_window(database.dedup_window)
+                    .inbox_window(database.inbox_window)
                     .listen(database.listen);
                 let store = PostgresStore::new(config)?;
                 let roles = Some(store.roles_sql());
@@ -44,13 +46,17 @@ impl Store {
                 let config = MysqlConfig::new(url)
                     .names(names)
                     .retention(database.retention)
-                    .dead_retention(database.dead_retention);
+                    .dead_retention(database.dead_retention)
+                    .dedup_window(database.dedup_window)
+                    .inbox_window(database.inbox_window);
                 Ok(Self::of(MysqlStore::new(config)?, None))
             }
             DatabaseUrl::Sqlite(path) => {
                 let mut config = SqliteConfig::new(path).names(names);
                 config.retention = database.retention;
                 config.dead_retention = database.dead_retention;
+                config.dedup_window = database.dedup_window;
+                config.inbox_window = database.inbox_window;
                 Ok(Self::of(SqliteStore::open(config)?, None))
             }
         }
@@ -59,6 +65,18 @@ impl Store {
     /// A SQLite file with everything else as usual.
     pub(crate) fn sqlite(path: &Path) -> Result<Self> {
         Ok(Self::of(SqliteStore::open(SqliteConfig::new(path))?, None))
+    }
+
+    /// What a relay does before it begins: are the tables what it needs, and do they have the windows of the config?
+    ///
+    /// # Errors
+    /// What [`MigrateStore::check_schema`] and [`MigrateStore::write_windows`] say.
+    pub(crate) async fn prepare(&self) -> Result<()> {
+        self.migrate.check_schema().await?;
+        if self.migrate.write_windows().await? {
+            tracing::info!(event = "windows_written", "the tables have the windows of the configuration now");
+        }
+        Ok(())
     }
 
     fn of<S>(store: S, roles: Option<String>) -> Self

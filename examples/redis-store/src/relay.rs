@@ -15,7 +15,7 @@ use crate::content::{Content, time};
 use crate::read::RedisReader;
 use crate::rows::seq_of;
 use crate::settle::settlement;
-use crate::{RedisStore, micros};
+use crate::{RedisStore, micros, windows};
 
 /// Lanes of messages with a key, or with neither a key nor a priority.
 pub(crate) const COMMON_LANES: Lane = 64;

@@ -17,6 +17,10 @@ pub struct MysqlConfig {
     pub retention: Option<Duration>,
     /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
     pub dead_retention: Option<Duration>,
+    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    pub dedup_window: Option<Duration>,
+    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
+    pub inbox_window: Option<Duration>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long one call may take. It is measured here, not by the server: a server that hangs cannot hang the relay.
@@ -31,6 +35,8 @@ impl MysqlConfig {
             names: Names::default(),
             retention: None,
             dead_retention: None,
+            dedup_window: None,
+            inbox_window: None,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
         }
@@ -57,6 +63,21 @@ impl MysqlConfig {
         self
     }
 
+    /// Remembers idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// counts for all producers.
+    #[must_use]
+    pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
+        self.dedup_window = window;
+        self
+    }
+
+    /// Remembers notes of consumers this long, in the same way.
+    #[must_use]
+    pub fn inbox_window(mut self, window: Option<Duration>) -> Self {
+        self.inbox_window = window;
+        self
+    }
+
     /// Another limit for connecting.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
@@ -79,6 +100,8 @@ impl fmt::Debug for MysqlConfig {
             .field("names", &self.names)
             .field("retention", &self.retention)
             .field("dead_retention", &self.dead_retention)
+            .field("dedup_window", &self.dedup_window)
+            .field("inbox_window", &self.inbox_window)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
             .finish_non_exhaustive()

@@ -40,6 +40,7 @@ mod migrate;
 mod operate;
 mod pool;
 mod read;
+mod setting;
 mod settle;
 mod store;
 mod texts;

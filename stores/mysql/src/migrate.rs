@@ -98,6 +98,7 @@ impl Inner {
         lent.rows(WHAT, "SELECT RELEASE_LOCK(:lock)", params! { "lock" => lock })
             .await?;
         lent.give_back();
+        self.write_windows().await?;
         Ok(applied)
     }
 

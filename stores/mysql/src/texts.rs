@@ -108,6 +108,7 @@ texts!(
     retry_dead,
     retry_failed,
     retry_item,
+    setting,
     settle_delivered,
     settle_done,
     settle_done_kept,
@@ -118,6 +119,7 @@ texts!(
     vitals,
     wait_again,
     wait_ready,
+    write_setting,
 );
 
 /// A statement ends with a semicolon at the end of its line; no text of ours has one elsewhere at the end of a line.

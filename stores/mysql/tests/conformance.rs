@@ -36,17 +36,14 @@ impl StoreHarness for Mysql {
         let config = MysqlConfig::new(url()?)
             .names(Names::new(Some(&name), Names::PREFIX)?)
             .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
-            .dead_retention(setup.dead_retention);
+            .dead_retention(setup.dead_retention)
+            .dedup_window(setup.dedup_window)
+            .inbox_window(setup.inbox_window);
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE DATABASE {}", schema.name)).await?;
         let subject = schema.open().await?;
         if setup.migrated {
             subject.migrate.migrate().await?;
-        }
-        if let Some(window) = setup.dedup_window {
-            let seconds = window.as_secs();
-            let sql = format!("UPDATE outbox_setting SET value = '{seconds}' WHERE name = 'dedup_window_seconds'");
-            schema.execute(&sql).await?;
         }
         Ok(subject)
     }

@@ -17,6 +17,10 @@ pub struct PostgresConfig {
     pub retention: Option<Duration>,
     /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
     pub dead_retention: Option<Duration>,
+    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    pub dedup_window: Option<Duration>,
+    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
+    pub inbox_window: Option<Duration>,
     /// Whether to be woken by `LISTEN`. It takes a direct connection: switch it off behind a pooler that gives out a
     /// connection per transaction. Polling finds everything all the same.
     pub listen: bool,
@@ -36,6 +40,8 @@ impl PostgresConfig {
             names: Names::default(),
             retention: None,
             dead_retention: None,
+            dedup_window: None,
+            inbox_window: None,
             listen: true,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
@@ -61,6 +67,21 @@ impl PostgresConfig {
     #[must_use]
     pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
         self.dead_retention = retention;
+        self
+    }
+
+    /// Remembers idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// counts for all producers.
+    #[must_use]
+    pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
+        self.dedup_window = window;
+        self
+    }
+
+    /// Remembers notes of consumers this long, in the same way.
+    #[must_use]
+    pub fn inbox_window(mut self, window: Option<Duration>) -> Self {
+        self.inbox_window = window;
         self
     }
 
@@ -100,6 +121,8 @@ impl fmt::Debug for PostgresConfig {
             .field("names", &self.names)
             .field("retention", &self.retention)
             .field("dead_retention", &self.dead_retention)
+            .field("dedup_window", &self.dedup_window)
+            .field("inbox_window", &self.inbox_window)
             .field("listen", &self.listen)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)

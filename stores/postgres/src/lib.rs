@@ -51,6 +51,7 @@ mod pool;
 mod progress;
 mod read;
 mod roles;
+mod setting;
 mod settle;
 mod store;
 mod straggler;

@@ -90,6 +90,7 @@ impl Inner {
         }
         lent.commit(WHAT, &[]).await?;
         lent.give_back();
+        self.write_windows().await?;
         Ok(applied)
     }
 

@@ -256,4 +256,8 @@ impl MigrateStore for PostgresStore {
     async fn migrate(&self) -> Result<Vec<Migration>> {
         self.0.migrate().await
     }
+
+    async fn write_windows(&self) -> Result<bool> {
+        self.0.write_windows().await
+    }
 }

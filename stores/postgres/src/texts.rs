@@ -99,6 +99,7 @@ texts!(
     retry_dead,
     retry_failed,
     retry_item,
+    setting,
     settle_delivered,
     settle_done,
     settle_done_kept,
@@ -109,4 +110,5 @@ texts!(
     vitals,
     wait_again,
     wait_ready,
+    write_setting,
 );

@@ -18,6 +18,10 @@ pub struct SqliteConfig {
     pub retention: Option<Duration>,
     /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
     pub dead_retention: Option<Duration>,
+    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    pub dedup_window: Option<Duration>,
+    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
+    pub inbox_window: Option<Duration>,
     /// How long to wait for another program's transaction before giving up with [`ErrorKind::Busy`].
     pub busy_timeout: Duration,
 }
@@ -30,6 +34,8 @@ impl SqliteConfig {
             names: Names::default(),
             retention: None,
             dead_retention: None,
+            dedup_window: None,
+            inbox_window: None,
             busy_timeout: Duration::from_secs(5),
         }
     }
@@ -49,6 +55,19 @@ impl SqliteConfig {
     /// Keeps dead letters for so long.
     pub fn dead_retention(mut self, retention: Duration) -> Self {
         self.dead_retention = Some(retention);
+        self
+    }
+
+    /// Remembers idempotency keys for so long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// counts for all producers.
+    pub fn dedup_window(mut self, window: Duration) -> Self {
+        self.dedup_window = Some(window);
+        self
+    }
+
+    /// Remembers notes of consumers for so long, in the same way.
+    pub fn inbox_window(mut self, window: Duration) -> Self {
+        self.inbox_window = Some(window);
         self
     }
 

@@ -35,6 +35,7 @@ mod listen;
 mod migrate;
 mod operate;
 mod read;
+mod setting;
 mod settle;
 mod sql;
 mod store;

@@ -56,7 +56,13 @@ impl MigrateStore for SqliteStore {
         let (sql, names) = (self.0.sql.clone(), self.0.config.names.clone());
         let worker = Worker::start("migrate", Connect::new(&self.0.config, Purpose::Migrate))?;
         let work = move |connection: &mut Connection| migrate(connection, &sql, &names);
-        worker.call("the outbox's tables could not be created", work).await?
+        let applied = worker.call("the outbox's tables could not be created", work).await??;
+        self.0.write_windows().await?;
+        Ok(applied)
+    }
+
+    async fn write_windows(&self) -> Result<bool> {
+        self.0.write_windows().await
     }
 }
 

@@ -46,16 +46,14 @@ impl StoreHarness for SqliteHarness {
             config = config.retention(Duration::from_secs(3600));
         }
         config.dead_retention = setup.dead_retention;
+        config.dedup_window = setup.dedup_window;
+        config.inbox_window = setup.inbox_window;
         let file = File {
             config: config.clone(),
             folder: Arc::new(folder),
         };
         if setup.migrated {
             SqliteStore::open(config)?.migrate().await?;
-        }
-        if let Some(window) = setup.dedup_window {
-            let sql = "UPDATE outbox_setting SET value = '{}' WHERE name = 'dedup_window_seconds'";
-            file.execute(&sql.replace("{}", &window.as_secs().to_string())).await?;
         }
         file.open().await
     }

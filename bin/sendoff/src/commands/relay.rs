@@ -97,7 +97,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         return Ok(Exit::Ok);
     }
     let relay = config.apply(builder)?.build()?;
-    store.migrate.check_schema().await?;
+    store.prepare().await?;
     let report = relay.run_once(stop).await?;
     tell(&told(&report), &as_json(&report), &config, session)?;
     Ok(Exit::Ok)
@@ -150,7 +150,7 @@ pub(super) fn watch(config: &Config, liveness_file: Option<PathBuf>) -> Option<W
 async fn ready(store: &Store, stop: &CancellationToken) -> Result<bool> {
     let mut pause = Duration::from_millis(250);
     loop {
-        match store.migrate.check_schema().await {
+        match store.prepare().await {
             Ok(()) => return Ok(true),
             Err(error) if error.is_temporary() => {
                 tracing::warn!(event = "store_unreachable", %error, "waiting for the database");

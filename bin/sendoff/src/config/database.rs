@@ -38,6 +38,12 @@ pub(crate) struct Database {
     /// How long dead letters are kept; `None`: until an operator acts.
     #[serde(with = "duration::or_off")]
     pub(crate) dead_retention: Option<Duration>,
+    /// How long idempotency keys are remembered; `None`: as the tables have it.
+    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
+    pub(crate) dedup_window: Option<Duration>,
+    /// How long notes of consumers are remembered; `None`: as the tables have it.
+    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
+    pub(crate) inbox_window: Option<Duration>,
     /// Whether to be woken by `LISTEN`, where the database has it.
     pub(crate) listen: bool,
 }
@@ -53,6 +59,8 @@ impl Default for Database {
             table_prefix: Names::PREFIX.to_owned(),
             retention: None,
             dead_retention: None,
+            dedup_window: None,
+            inbox_window: None,
             listen: true,
         }
     }
@@ -108,6 +116,14 @@ impl Database {
             };
             (key, error)
         })?;
+        for (key, window) in [("dedup_window", self.dedup_window), ("inbox_window", self.inbox_window)] {
+            if window.is_some_and(|window| window < Duration::from_secs(1)) {
+                let error = Error::new(ErrorKind::Invalid, format!("{key} is too short"))
+                    .because("the tables keep it in whole seconds")
+                    .next_step("use 1s or more");
+                return Err((key, error));
+            }
+        }
         if let (Some(DatabaseUrl::Sqlite(_)), Some(_)) = (&self.found, &self.schema) {
             let error = Error::new(ErrorKind::Invalid, "schema has no meaning for SQLite")
                 .because("SQLite has no schemas")

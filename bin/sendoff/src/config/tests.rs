@@ -310,6 +310,11 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "or off",
         ),
         (
+            "[database]\ndedup_window = \"5ms\"",
+            "line 2: dedup_window is too short",
+            "1s or more",
+        ),
+        (
             "[database]\nlisten = \"no\"",
             "line 2: listen in [database] cannot be string \"no\"",
             "true or false",

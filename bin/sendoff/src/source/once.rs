@@ -32,6 +32,6 @@ pub(crate) async fn once(sources: Vec<Source>, stop: &CancellationToken) -> Vec<
 }
 
 async fn run(source: Source, stop: CancellationToken) -> Result<OnceReport> {
-    source.store.migrate.check_schema().await?;
+    source.store.prepare().await?;
     source.relay()?.run_once(stop).await
 }

@@ -68,7 +68,7 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
 
 /// Runs a relay on the source, in a task of its own: whatever becomes of it, the others go on.
 async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) -> Result<RunReport> {
-    source.store.migrate.check_schema().await?;
+    source.store.prepare().await?;
     let relay = source.relay()?;
     health.set(&source.name, State::Serving);
     tracing::info!(event = "source_up", source = source.name, "this source is served");

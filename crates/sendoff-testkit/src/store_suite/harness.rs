@@ -31,6 +31,8 @@ pub struct Setup {
     pub dead_retention: Option<Duration>,
     /// How long idempotency keys are remembered, in whole seconds; `None` is the store's default.
     pub dedup_window: Option<Duration>,
+    /// How long notes of consumers are remembered, in the same way.
+    pub inbox_window: Option<Duration>,
 }
 
 impl Setup {
@@ -40,6 +42,7 @@ impl Setup {
         keep_delivered: false,
         dead_retention: None,
         dedup_window: None,
+        inbox_window: None,
     };
 }
 

@@ -1,5 +1,7 @@
 //! The schema: created, kept, and never touched when it is another program's.
 
+use std::time::Duration;
+
 use sendoff::ErrorKind;
 use sendoff::store::MigrationState;
 
@@ -12,10 +14,18 @@ const EMPTY: Setup = Setup {
     ..Setup::PLAIN
 };
 
+const WINDOWS: Setup = Setup {
+    dedup_window: Some(Duration::from_secs(90)),
+    inbox_window: Some(Duration::from_secs(120)),
+    ..Setup::PLAIN
+};
+
 cases![
     missing_tables_are_created needs Migrations with EMPTY,
     missing_tables_are_explained needs Migrations with EMPTY,
     migrating_twice_changes_nothing needs Migrations,
+    windows_that_are_configured_are_in_the_tables needs Migrations with WINDOWS,
+    windows_that_are_not_configured_are_left_alone needs Migrations,
     programs_may_migrate_at_once needs Migrations with EMPTY,
     tables_that_are_too_new_are_left_alone needs Migrations,
     the_steps_are_plain_sql_for_other_tools needs Migrations with EMPTY,
@@ -66,6 +76,36 @@ async fn migrating_twice_changes_nothing(scene: Scene) -> CaseResult {
         assert!(scene.second().await?.subject.migrate.migrate().await?.is_empty());
     }
     assert_eq!(scene.subject.relay.backlog().await?.ready, 1);
+    Ok(())
+}
+
+async fn windows(scene: &Scene) -> sendoff::Result<Vec<Option<String>>> {
+    let sql = "SELECT value FROM outbox_setting WHERE name LIKE '%_window_seconds' ORDER BY name";
+    let rows = scene.subject.database.fetch(sql).await?;
+    Ok(rows.into_iter().map(|mut row| row.remove(0)).collect())
+}
+
+async fn windows_that_are_configured_are_in_the_tables(scene: Scene) -> CaseResult {
+    let configured = [Some("90".to_owned()), Some("120".to_owned())];
+    assert_eq!(windows(&scene).await?, configured);
+    let migrate = &scene.subject.migrate;
+    assert!(!migrate.write_windows().await?, "they are there");
+    let database = &scene.subject.database;
+    database.execute("UPDATE outbox_setting SET value = '7'").await?;
+    assert!(migrate.write_windows().await?);
+    assert_eq!(windows(&scene).await?, configured);
+    database.execute("UPDATE outbox_setting SET value = '7'").await?;
+    migrate.migrate().await?;
+    assert_eq!(windows(&scene).await?, configured);
+    Ok(())
+}
+
+async fn windows_that_are_not_configured_are_left_alone(scene: Scene) -> CaseResult {
+    let database = &scene.subject.database;
+    database.execute("UPDATE outbox_setting SET value = '7'").await?;
+    assert!(!scene.subject.migrate.write_windows().await?);
+    scene.subject.migrate.migrate().await?;
+    assert_eq!(windows(&scene).await?, vec![Some("7".to_owned()); 2]);
     Ok(())
 }
 

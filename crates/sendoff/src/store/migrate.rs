@@ -1,5 +1,7 @@
 //! Room: migrate.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 
 use crate::Result;
@@ -36,11 +38,21 @@ pub trait MigrateStore: Send + Sync {
     /// [`crate::ErrorKind::Unreachable`] and what else the database says; missing tables are no error.
     async fn migration_state(&self) -> Result<MigrationState>;
 
-    /// Applies the steps that are missing and returns them. Safe to run twice, and by several programs at once.
+    /// Applies the steps that are missing and returns them, and [writes the windows](MigrateStore::write_windows). Safe to
+    /// run twice, and by several programs at once.
     ///
     /// # Errors
     /// [`crate::ErrorKind::SchemaTooNew`] when the tables are newer than this program; nothing is changed then.
     async fn migrate(&self) -> Result<Vec<Migration>>;
+
+    /// Writes the windows of the store's config, where it has them, into the settings in the tables: producers in every
+    /// language go by those. Returns whether they were others; nothing is written otherwise.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn write_windows(&self) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Fails unless the tables are exactly what this program needs.
     ///
@@ -75,4 +87,15 @@ pub trait MigrateStore: Send + Sync {
             .because(format!("they are at version {applied} and this program needs {needed}"))
             .next_step(next))
     }
+}
+
+/// Names and values of the settings that say how long idempotency keys and notes of consumers are remembered, as the tables
+/// keep them: in whole seconds, and one at least.
+pub fn window_settings(dedup: Option<Duration>, inbox: Option<Duration>) -> Vec<(&'static str, String)> {
+    let windows = [("dedup_window_seconds", dedup), ("inbox_window_seconds", inbox)];
+    let value = |window: Duration| window.as_secs().max(1).to_string();
+    windows
+        .into_iter()
+        .filter_map(|(name, window)| Some((name, value(window?))))
+        .collect()
 }

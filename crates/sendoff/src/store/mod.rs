@@ -27,7 +27,7 @@ pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
 pub use item::{Claim, Item, ItemCounts, ItemState};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
-pub use migrate::{MigrateStore, Migration, MigrationState};
+pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{
     AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
     Windows,

@@ -171,9 +171,11 @@ async fn relay_operator_and_viewer_have_what_they_need() {
     let url = roles.login("relay_role").await;
     let keeping = PostgresConfig::new(&url)
         .names(roles.names.clone())
-        .retention(Some(std::time::Duration::from_secs(60)));
+        .retention(Some(std::time::Duration::from_secs(60)))
+        .dedup_window(Some(std::time::Duration::from_secs(60)));
     for store in [roles.store(&url), PostgresStore::new(keeping).unwrap()] {
         store.check_schema().await.unwrap();
+        store.write_windows().await.unwrap();
         let mut relay = Relay::new(store.clone()).await;
         for _ in 0..6 {
             let found = relay.read().await;

@@ -1,0 +1,1 @@
+SELECT value FROM outbox_setting WHERE name = :name

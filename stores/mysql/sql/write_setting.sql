@@ -1,0 +1,1 @@
+REPLACE INTO outbox_setting (name, value) VALUES (:name, :value)

@@ -1,0 +1,30 @@
+//! Settings in the tables, where producers in every language find them.
+
+use mysql_async::params;
+use sendoff::Result;
+use sendoff::store::window_settings;
+
+use crate::conflict::transact;
+use crate::decode::text;
+use crate::store::Inner;
+
+const WHAT: &str = "the windows could not be written into the settings";
+
+impl Inner {
+    /// Only what is another is written, so an account that may not write can still relay.
+    pub(crate) async fn write_windows(&self) -> Result<bool> {
+        let mut written = false;
+        for (name, value) in window_settings(self.config.dedup_window, self.config.inbox_window) {
+            let sql = self.texts.setting.first();
+            let found = self.operate_pool.rows(WHAT, sql, params! { "name" => name }).await?;
+            if found.first().map(|row| text(WHAT, row, 0)).transpose()?.as_ref() != Some(&value) {
+                let sql = self.texts.write_setting.first();
+                transact!(self.operate_pool, WHAT, lent => {
+                    lent.change(WHAT, sql, params! { "name" => name, "value" => &value }).await
+                })?;
+                written = true;
+            }
+        }
+        Ok(written)
+    }
+}

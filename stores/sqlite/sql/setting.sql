@@ -1,0 +1,2 @@
+-- Parameter: its name.
+SELECT value FROM outbox_setting WHERE name = ?1
