@@ -63,4 +63,5 @@ GRANT INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_control TO {
 GRANT INSERT ON outbox_audit TO {operator};
 GRANT UPDATE, DELETE ON outbox_item TO {operator};
 GRANT DELETE ON outbox_dedup TO {operator};
-GRANT EXECUTE ON FUNCTION outbox_clean_delivered TO {operator};
+GRANT SELECT, DELETE ON outbox_inbox TO {operator};
+GRANT EXECUTE ON FUNCTION outbox_clean_delivered, outbox_inbox_window TO {operator};

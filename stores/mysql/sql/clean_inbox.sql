@@ -1,7 +1,7 @@
--- Notes of consumers whose window is over.
+-- Notes of consumers that are so old, in microseconds, or for NULL whose window is over.
 SELECT HEX(consumer), message_id FROM outbox_inbox FORCE INDEX (ix_outbox_inbox_at)
-WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL coalesce(
-    (SELECT CAST(value AS SIGNED) FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000) SECOND
+WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL coalesce(:age, 1000000 * coalesce(
+    (SELECT CAST(value AS SIGNED) FROM outbox_setting WHERE name = 'inbox_window_seconds'), 2592000)) MICROSECOND
 ORDER BY handled_at LIMIT :limit FOR UPDATE SKIP LOCKED;
 
 DELETE i

@@ -1,5 +1,5 @@
--- How much is old enough and still there: delivered messages and dead letters by their age in microseconds, or NULL, and
--- idempotency keys if they count.
+-- How much is old enough and still there: delivered messages, dead letters and notes of consumers by their age in
+-- microseconds, or NULL, and idempotency keys if they count.
 SELECT
     (SELECT count(*) FROM outbox_delivered
         WHERE delivered_at <= UTC_TIMESTAMP(6) - INTERVAL :delivered MICROSECOND)
@@ -8,3 +8,4 @@ SELECT
     + (SELECT count(*) FROM outbox_dead
         WHERE dead_at <= UTC_TIMESTAMP(6) - INTERVAL :dead MICROSECOND AND NOT blocks)
     + (SELECT count(*) FROM outbox_dedup WHERE :dedup AND until <= UTC_TIMESTAMP(6))
+    + (SELECT count(*) FROM outbox_inbox WHERE handled_at <= UTC_TIMESTAMP(6) - INTERVAL :inbox MICROSECOND)

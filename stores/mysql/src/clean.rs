@@ -30,11 +30,11 @@ impl Inner {
             return Ok(0);
         }
         let windows = [
-            (&self.texts.clean_dedup, Some(0)),
-            (&self.texts.clean_inbox, Some(0)),
-            (&self.texts.clean_delivered, age),
-            (&self.texts.clean_items, age),
-            (&self.texts.clean_dead, dead_age),
+            (&self.texts.clean_dedup, Some(Age::Setting)),
+            (&self.texts.clean_inbox, Some(Age::Setting)),
+            (&self.texts.clean_delivered, age.map(Age::Micros)),
+            (&self.texts.clean_items, age.map(Age::Micros)),
+            (&self.texts.clean_dead, dead_age.map(Age::Micros)),
         ];
         transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
     }
@@ -49,6 +49,7 @@ impl Inner {
                 "delivered_seconds": seconds(windows.delivered),
                 "dead_seconds": seconds(windows.dead),
                 "dedup": windows.dedup,
+                "inbox_seconds": seconds(windows.inbox),
             })
             .to_string(),
             who,
@@ -57,15 +58,21 @@ impl Inner {
     }
 
     async fn clean_as_asked(&self, lent: &mut Lent, windows: &Windows, most: i64, act: &Act<'_>) -> Result<Cleaned> {
-        let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
+        let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let asked = [
-            (&self.texts.clean_delivered, delivered),
-            (&self.texts.clean_items, delivered),
-            (&self.texts.clean_dead, dead),
-            (&self.texts.clean_dedup, windows.dedup.then_some(0)),
+            (&self.texts.clean_delivered, delivered.map(Age::Micros)),
+            (&self.texts.clean_items, delivered.map(Age::Micros)),
+            (&self.texts.clean_dead, dead.map(Age::Micros)),
+            (&self.texts.clean_dedup, windows.dedup.then_some(Age::Setting)),
+            (&self.texts.clean_inbox, inbox.map(Age::Micros)),
         ];
         let deleted = count(delete_all(lent, &asked, most).await?);
-        let values = params! { "delivered" => delivered, "dead" => dead, "dedup" => windows.dedup };
+        let values = params! {
+            "delivered" => delivered,
+            "dead" => dead,
+            "dedup" => windows.dedup,
+            "inbox" => inbox,
+        };
         let left = lent.rows(WHAT, self.texts.clean_left.first(), values).await?;
         let remaining = number(WHAT, only(WHAT, &left)?, 0).map(count)?;
         self.write_audit(lent, act, deleted).await?;
@@ -73,12 +80,24 @@ impl Inner {
     }
 }
 
+/// How old rows are that go.
+#[derive(Clone, Copy)]
+enum Age {
+    Micros(i64),
+    /// As old as their own column or a setting says.
+    Setting,
+}
+
 /// Deletes up to `most` rows: each text finds some that are old enough, and deletes them. `None`: nothing is.
-async fn delete_all(lent: &mut Lent, asked: &[(&Text, Option<i64>)], most: i64) -> Result<i64> {
+async fn delete_all(lent: &mut Lent, asked: &[(&Text, Option<Age>)], most: i64) -> Result<i64> {
     let mut deleted = 0;
     for (sql, age) in asked {
         let (Some(age), left @ 1..) = (age, most.saturating_sub(deleted)) else {
             continue;
+        };
+        let age = match age {
+            Age::Micros(micros) => Some(*micros),
+            Age::Setting => None,
         };
         let old = lent
             .rows(WHAT, sql.at(0), params! { "age" => age, "limit" => left })

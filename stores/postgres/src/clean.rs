@@ -46,11 +46,12 @@ impl Inner {
                 let params: [Param<'_>; 2] = [(&age, Type::INT8), (&left, Type::INT8)];
                 gone += rows(&lent, &self.texts.clean_dead, &params).await?;
             }
-            for sql in [&self.texts.clean_dedup, &self.texts.clean_inbox] {
-                let left = number(limit).saturating_sub(gone).max(0);
-                let params: [Param<'_>; 1] = [(&left, Type::INT8)];
-                gone += rows(&lent, sql, &params).await?;
-            }
+            let left = number(limit).saturating_sub(gone).max(0);
+            gone += rows(&lent, &self.texts.clean_dedup, &[(&left, Type::INT8)]).await?;
+            let left = number(limit).saturating_sub(gone).max(0);
+            let by_setting: Option<i64> = None;
+            let params: [Param<'_>; 2] = [(&by_setting, Type::INT8), (&left, Type::INT8)];
+            gone += rows(&lent, &self.texts.clean_inbox, &params).await?;
         }
         lent.commit(WHAT, &[]).await?;
         lent.give_back();
@@ -66,6 +67,7 @@ impl Inner {
                 "delivered_seconds": seconds(windows.delivered),
                 "dead_seconds": seconds(windows.dead),
                 "dedup": windows.dedup,
+                "inbox_seconds": seconds(windows.inbox),
             })
             .to_string(),
             who,
@@ -86,11 +88,16 @@ impl Inner {
             let params: [Param<'_>; 1] = [(&left, Type::INT8)];
             left -= rows(&lent, &self.texts.clean_dedup, &params).await?;
         }
-        let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
-        let params: [Param<'_>; 3] = [
+        if let Some(window) = windows.inbox {
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(&lent, &self.texts.clean_inbox, &params).await?;
+        }
+        let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+        let params: [Param<'_>; 4] = [
             (&delivered, Type::INT8),
             (&dead, Type::INT8),
             (&windows.dedup, Type::BOOL),
+            (&inbox, Type::INT8),
         ];
         let found = lent.go_on(WHAT, &self.texts.clean_left, &params).await?;
         let remaining = column::<i64>(WHAT, only(WHAT, &found)?, 0).map(count)?;

@@ -23,14 +23,14 @@ impl Inner {
             drop(needed);
             let tx = write(connection)?;
             let mut allowance = Allowance::of(limit);
-            allowance.delete(&tx, sql.clean_dedup.first(), None)?;
-            allowance.delete(&tx, sql.clean_inbox.first(), None)?;
+            allowance.delete(&tx, sql.clean_dedup.first())?;
+            allowance.delete_by_age(&tx, sql.clean_inbox.first(), None)?;
             if let Some(retention) = retention {
-                allowance.delete(&tx, sql.clean_delivered.first(), Some(retention))?;
-                allowance.delete(&tx, sql.clean_items.first(), Some(retention))?;
+                allowance.delete_by_age(&tx, sql.clean_delivered.first(), Some(retention))?;
+                allowance.delete_by_age(&tx, sql.clean_items.first(), Some(retention))?;
             }
             if let Some(age) = dead {
-                allowance.delete(&tx, sql.clean_dead.first(), Some(age))?;
+                allowance.delete_by_age(&tx, sql.clean_dead.first(), Some(age))?;
             }
             tx.commit()?;
             Ok(allowance.deleted)
@@ -53,20 +53,23 @@ impl Inner {
 }
 
 fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) -> rusqlite::Result<Cleaned> {
-    let (delivered, dead) = (windows.delivered.map(micros), windows.dead.map(micros));
+    let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
     let mut allowance = Allowance::of(limit);
     if delivered.is_some() {
-        allowance.delete(tx, sql.clean_delivered.first(), delivered)?;
-        allowance.delete(tx, sql.clean_items.first(), delivered)?;
+        allowance.delete_by_age(tx, sql.clean_delivered.first(), delivered)?;
+        allowance.delete_by_age(tx, sql.clean_items.first(), delivered)?;
     }
     if dead.is_some() {
-        allowance.delete(tx, sql.clean_dead.first(), dead)?;
+        allowance.delete_by_age(tx, sql.clean_dead.first(), dead)?;
     }
     if windows.dedup {
-        allowance.delete(tx, sql.clean_dedup.first(), None)?;
+        allowance.delete(tx, sql.clean_dedup.first())?;
+    }
+    if inbox.is_some() {
+        allowance.delete_by_age(tx, sql.clean_inbox.first(), inbox)?;
     }
     let mut left = tx.prepare_cached(sql.clean_left.first())?;
-    let remaining: i64 = left.query_row(params![delivered, dead, windows.dedup], |row| row.get(0))?;
+    let remaining: i64 = left.query_row(params![delivered, dead, windows.dedup, inbox], |row| row.get(0))?;
     Ok(Cleaned {
         deleted: allowance.deleted,
         remaining: u64::try_from(remaining).unwrap_or_default(),
@@ -79,6 +82,7 @@ fn as_asked(windows: &Windows) -> String {
         "delivered_seconds": seconds(windows.delivered),
         "dead_seconds": seconds(windows.dead),
         "dedup": windows.dedup,
+        "inbox_seconds": seconds(windows.inbox),
     })
     .to_string()
 }
@@ -97,15 +101,22 @@ impl Allowance {
         }
     }
 
-    /// Runs a statement that takes an age, if there is one, and a limit.
-    fn delete(&mut self, tx: &Transaction<'_>, text: &str, age: Option<i64>) -> rusqlite::Result<()> {
-        let mut statement = tx.prepare_cached(text)?;
-        let gone = match age {
-            Some(age) => statement.execute([age, self.left])?,
-            None => statement.execute([self.left])?,
-        };
+    /// Runs a statement that takes a limit.
+    fn delete(&mut self, tx: &Transaction<'_>, text: &str) -> rusqlite::Result<()> {
+        let gone = tx.prepare_cached(text)?.execute([self.left])?;
+        self.count(gone);
+        Ok(())
+    }
+
+    /// Runs a statement that takes an age, or none where it knows one itself, and a limit.
+    fn delete_by_age(&mut self, tx: &Transaction<'_>, text: &str, age: Option<i64>) -> rusqlite::Result<()> {
+        let gone = tx.prepare_cached(text)?.execute(params![age, self.left])?;
+        self.count(gone);
+        Ok(())
+    }
+
+    fn count(&mut self, gone: usize) {
         self.left = self.left.saturating_sub(i64::try_from(gone).unwrap_or(i64::MAX));
         self.deleted += u64::try_from(gone).unwrap_or_default();
-        Ok(())
     }
 }

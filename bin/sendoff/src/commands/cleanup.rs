@@ -23,6 +23,9 @@ pub(crate) struct Args {
     /// Idempotency keys whose window has passed
     #[arg(long)]
     dedup: bool,
+    /// Notes of consumers older than this, such as 30d: copies that arrive later count as new
+    #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
+    inbox: Option<Duration>,
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
@@ -33,10 +36,11 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         delivered: args.delivered,
         dead: args.dead,
         dedup: args.dedup,
+        inbox: args.inbox,
     };
     if windows == Windows::default() {
         return Err(Error::new(ErrorKind::Invalid, "nothing is named to be cleaned up")
-            .next_step("give --delivered AGE, --dead AGE or --dedup")
+            .next_step("give --delivered AGE, --dead AGE, --dedup or --inbox AGE")
             .into());
     }
     if args.dead.is_some() && !args.yes && !confirm::confirmed("Dead letters that old are gone for good. Delete them?")?

@@ -23,12 +23,14 @@ cases![
     a_relay_keeps_dead_letters_as_long_as_it_is_told_to
         with Setup { dead_retention: Some(Duration::from_secs(86_400)), ..Setup::PLAIN },
     old_notes_of_consumers_go needs Sql with Setup { inbox_window: Some(Duration::from_secs(1)), ..Setup::PLAIN },
+    an_operator_cleans_up_old_notes_of_consumers needs Sql,
 ];
 
 const ALL: Windows = Windows {
     delivered: Some(Duration::ZERO),
     dead: Some(Duration::ZERO),
     dedup: true,
+    inbox: Some(Duration::ZERO),
 };
 
 /// Delivered messages and dead letters.
@@ -71,6 +73,7 @@ async fn what_is_not_old_stays(scene: Scene) -> CaseResult {
         delivered: day,
         dead: day,
         dedup: true,
+        inbox: day,
     };
     let cleaned = scene.subject.operate.clean_up(&windows, 100, "suite").await?;
     assert_eq!(cleaned, Cleaned::default());
@@ -184,13 +187,37 @@ async fn a_relay_keeps_dead_letters_as_long_as_it_is_told_to(scene: Scene) -> Ca
     Ok(())
 }
 
-async fn old_notes_of_consumers_go(scene: Scene) -> CaseResult {
-    let database = &scene.subject.database;
+async fn note_five_messages(scene: &Scene) -> CaseResult {
     for n in 0..5 {
         let id = format!("00000000-0000-7000-8000-00000000000{n}");
         let note = format!("INSERT INTO outbox_inbox (consumer, message_id) VALUES ('billing', '{id}')");
-        database.execute(&note).await?;
+        scene.subject.database.execute(&note).await?;
     }
+    tokio::time::sleep(super::scene::TICK).await;
+    Ok(())
+}
+
+async fn an_operator_cleans_up_old_notes_of_consumers(scene: Scene) -> CaseResult {
+    note_five_messages(&scene).await?;
+    let operate = &scene.subject.operate;
+    let of_age = |age| Windows {
+        inbox: Some(age),
+        ..Windows::default()
+    };
+    let young = operate
+        .clean_up(&of_age(Duration::from_secs(3600)), 100, "suite")
+        .await?;
+    assert_eq!(young, Cleaned::default());
+    for (deleted, remaining) in [(3, 2), (2, 0)] {
+        let cleaned = operate.clean_up(&of_age(Duration::ZERO), 3, "suite").await?;
+        assert_eq!(cleaned, Cleaned { deleted, remaining });
+    }
+    assert_eq!(rows(&scene, "inbox").await?, "0");
+    Ok(())
+}
+
+async fn old_notes_of_consumers_go(scene: Scene) -> CaseResult {
+    note_five_messages(&scene).await?;
     let relay = scene.subject.relay.clone();
     eventually("the notes go", || async {
         let count = relay.clean(2).await?;

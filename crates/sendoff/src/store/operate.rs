@@ -379,6 +379,8 @@ pub struct Windows {
     pub dead: Option<std::time::Duration>,
     /// Whether idempotency keys whose window has passed go.
     pub dedup: bool,
+    /// Notes of consumers, by when they handled a message.
+    pub inbox: Option<std::time::Duration>,
 }
 
 /// What a clean-up did.

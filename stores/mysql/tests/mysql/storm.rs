@@ -164,6 +164,7 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
                     delivered: None,
                     dead: Some(Duration::from_secs(3600)),
                     dedup: true,
+                    inbox: Some(Duration::from_secs(3600)),
                 },
                 10,
                 "ann",

@@ -1,7 +1,7 @@
 //! The roles can do their work, and nothing else.
 
 use sendoff::emit::Names;
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, Verdict};
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, Verdict, Windows};
 use sendoff::{ErrorKind, Message};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::Client;
@@ -219,6 +219,13 @@ async fn relay_operator_and_viewer_have_what_they_need() {
         operator.list(&Default::default(), 10, 0).await.unwrap().messages.len(),
         2
     );
+    let everything = Windows {
+        delivered: Some(std::time::Duration::ZERO),
+        dead: Some(std::time::Duration::ZERO),
+        dedup: true,
+        inbox: Some(std::time::Duration::ZERO),
+    };
+    operator.clean_up(&everything, 100, "alice").await.unwrap();
     let viewer = roles.store(&roles.login("viewer").await);
     assert_eq!(viewer.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 2);
     assert_eq!(

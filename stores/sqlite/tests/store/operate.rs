@@ -465,6 +465,7 @@ async fn cleaning_up_deletes_what_is_older_than_its_windows() {
         delivered: hour,
         dead: hour,
         dedup: true,
+        inbox: hour,
     };
     assert_eq!(
         clean(windows, 3).await,
