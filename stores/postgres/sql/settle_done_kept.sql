@@ -1,13 +1,11 @@
--- $1 lanes, $2 seqs, $3 legs.
-WITH gone AS (
-    DELETE FROM outbox_waiting AS w USING unnest($1, $2, $3) AS d (lane, seq, leg)
-    WHERE w.lane = d.lane AND w.seq = d.seq AND w.leg = d.leg
-    RETURNING w.*
-)
+-- Keeps copies of waiting rows that were confirmed; other statements take the rows away. $1 lanes, $2 seqs, $3 legs, $4
+-- confirmed legs of rows that had not been routed, or none where a row is its own leg's.
 INSERT INTO outbox_delivered (
     lane, priority, max_attempts, attempts, seq, created_at, id, schema_version, available_at, expires_at, leg, topic,
     key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, payload)
 SELECT
-    lane, priority, max_attempts, attempts, seq, created_at, id, schema_version, available_at, expires_at, leg, topic,
-    key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, payload
-FROM gone
+    w.lane, w.priority, w.max_attempts, w.attempts, w.seq, w.created_at, w.id, w.schema_version, w.available_at,
+    w.expires_at, coalesce(d.confirmed, w.leg), w.topic, w.key, w.content_type, w.headers, w.aggregate_type,
+    w.aggregate_id, w.idempotency_key, w.payload
+FROM unnest($1, $2, $3, $4) AS d (lane, seq, leg, confirmed)
+JOIN outbox_waiting AS w ON w.lane = d.lane AND w.seq = d.seq AND w.leg = d.leg

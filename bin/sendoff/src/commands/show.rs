@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io;
 
 use sendoff::Uuid;
+use sendoff::store::Status;
 use sendoff_operate::{LegView, MessageView};
 use serde_json::Value;
 
@@ -106,9 +107,11 @@ fn show_leg(page: &mut Lines, leg: &LegView) {
     page.line(
         "",
         "sink",
-        &leg.leg
-            .as_deref()
-            .map_or_else(|| "not routed yet".to_owned(), printable),
+        &match (&leg.leg, leg.status) {
+            (Some(leg), _) => printable(leg),
+            (None, Status::Delivered) => "all that it was routed to".to_owned(),
+            (None, Status::Pending | Status::Retry | Status::Dead) => "not routed yet".to_owned(),
+        },
     );
     let status = toned(leg.status.as_str(), tone(leg.status), page.1);
     match &leg.detail {

@@ -231,12 +231,13 @@ impl Desk {
     /// All legs of an item are decided: it is ready to be written.
     fn settle_item(&mut self, id: ItemId) {
         let item = &self.items[id];
-        let legs = item.legs.iter().filter_map(|leg| match &leg.verdict {
-            None | Some(Verdict::Delivered) => None,
-            Some(verdict) => Some(LegSettlement {
+        let all_delivered = item.legs.iter().all(|leg| leg.verdict == Some(Verdict::Delivered));
+        let listed = if all_delivered { &[] } else { item.legs.as_slice() };
+        let legs = listed.iter().filter_map(|leg| {
+            Some(LegSettlement {
                 leg: leg.name.clone(),
-                verdict: verdict.clone(),
-            }),
+                verdict: leg.verdict.clone()?,
+            })
         });
         let settlement = Settlement {
             place: item.delivery.place.clone(),

@@ -248,16 +248,19 @@ async fn a_parked_head_is_retried_beside_its_followers() {
 }
 
 #[tokio::test]
-async fn legs_are_settled_together_and_only_failed_ones_are_listed() {
-    let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
-    desk.take(vec![row(1, None)], Instant::now());
-    let (a, b) = (desk.next_batch(0, Instant::now()), desk.next_batch(1, Instant::now()));
-    answer(&mut desk, a, &Outcome::Delivered);
-    assert!(!desk.has_settlements());
-    answer(&mut desk, b, &temporary());
-    let settlements = desk.take_settlements(9);
-    assert_eq!(settlements.settlements[0].legs.len(), 1);
-    assert_eq!(&*settlements.settlements[0].legs[0].leg, "b");
+async fn legs_are_settled_together_and_listed_unless_all_are_delivered() {
+    for (outcome, listed) in [(temporary(), vec!["a", "b"]), (Outcome::Delivered, vec![])] {
+        let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
+        desk.take(vec![row(1, None)], Instant::now());
+        let (a, b) = (desk.next_batch(0, Instant::now()), desk.next_batch(1, Instant::now()));
+        answer(&mut desk, a, &Outcome::Delivered);
+        assert!(!desk.has_settlements());
+        answer(&mut desk, b, &outcome);
+        let decided = desk.take_settlements(9);
+        let legs = &decided.settlements[0].legs;
+        assert_eq!(legs.iter().map(|leg| &*leg.leg).collect::<Vec<_>>(), listed);
+        assert!(legs.first().is_none_or(|leg| leg.verdict == Verdict::Delivered));
+    }
 }
 
 #[tokio::test(start_paused = true)]

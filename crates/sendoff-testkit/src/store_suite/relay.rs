@@ -9,6 +9,7 @@ use sendoff::{Message, Outcome};
 use sendoff_relay::{HeadPolicy, Relay, Settings};
 use tokio_util::sync::CancellationToken;
 
+use super::Setup;
 use super::registry::{CaseResult, cases};
 use super::relays::{Running, arrive, everything, pattern, policy, relay, settings};
 use super::scene::{Scene, eventually, numbered, plain};
@@ -21,6 +22,8 @@ cases![
     lanes_are_handed_over_at_once_on_a_clean_stop,
     two_relays_share_the_work,
     a_message_goes_to_every_sink_of_its_route,
+    a_message_that_waits_for_one_sink_is_seen_to_be_with_the_other
+        with Setup { keep_delivered: true, ..Setup::PLAIN },
     a_sink_that_is_down_does_not_hold_up_another,
     a_sink_that_panics_loses_nothing,
     a_bad_row_is_a_dead_letter_and_its_neighbours_arrive needs Sql,
@@ -144,6 +147,26 @@ async fn a_message_goes_to_every_sink_of_its_route(scene: Scene) -> CaseResult {
     running.stop().await?;
     assert_eq!(one.arrivals()[0].id, emitted[0].id());
     assert_eq!((one.arrivals().len(), other.arrivals().len()), (1, 2));
+    Ok(())
+}
+
+async fn a_message_that_waits_for_one_sink_is_seen_to_be_with_the_other(scene: Scene) -> CaseResult {
+    let id = scene.emit([plain("t")]).await?[0].id();
+    let (good, bad) = (Arc::new(ScriptedSink::new()), Arc::new(ScriptedSink::new().script(|_, _| permanent())));
+    let builder = Relay::builder(scene.subject.relay.clone())
+        .sink("good", good.clone())
+        .sink("bad", bad)
+        .route(everything(), ["good", "bad"])
+        .settings(settings());
+    let running = Running::start(builder);
+    eventually("it is a dead letter", || async {
+        Ok(scene.count(Status::Dead).await? == 1)
+    })
+    .await?;
+    running.stop().await?;
+    assert_eq!(good.arrivals().len(), 1);
+    assert_eq!(scene.find_leg(id, "good").await?.status, Status::Delivered);
+    assert_eq!(scene.find_leg(id, "bad").await?.status, Status::Dead);
     Ok(())
 }
 

@@ -20,7 +20,9 @@ cases![
     settling_works_the_same_where_there_is_a_retention with KEEPING,
     many_rows_of_many_lanes_are_settled_at_once,
     a_ready_row_splits_into_its_legs,
+    a_ready_row_splits_into_its_legs_where_there_is_a_retention with KEEPING,
     an_unrouted_waiting_row_splits_into_its_legs,
+    an_unrouted_waiting_row_splits_into_its_legs_where_there_is_a_retention with KEEPING,
     each_leg_goes_its_own_way,
     settling_twice_is_harmless,
     settling_what_is_gone_is_harmless,
@@ -161,28 +163,46 @@ async fn many_rows_of_many_lanes_are_settled_at_once(scene: Scene) -> CaseResult
 }
 
 async fn a_ready_row_splits_into_its_legs(scene: Scene) -> CaseResult {
-    let id = scene.emit([numbered("k", 0)]).await?[0].id();
-    let mut relay = scene.relay().await?;
-    let read = relay.read_messages(1).await;
-    check_split(&scene, &mut relay, id, &read[0]).await
+    split_ready(scene, &[]).await
+}
+
+async fn a_ready_row_splits_into_its_legs_where_there_is_a_retention(scene: Scene) -> CaseResult {
+    split_ready(scene, &["done"]).await
 }
 
 async fn an_unrouted_waiting_row_splits_into_its_legs(scene: Scene) -> CaseResult {
+    split_unrouted(scene, &[]).await
+}
+
+async fn an_unrouted_waiting_row_splits_into_its_legs_where_there_is_a_retention(scene: Scene) -> CaseResult {
+    split_unrouted(scene, &["done"]).await
+}
+
+async fn split_ready(scene: Scene, kept: &[&str]) -> CaseResult {
+    let id = scene.emit([numbered("k", 0)]).await?[0].id();
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(1).await;
+    check_split(&scene, &mut relay, id, &read[0], kept).await
+}
+
+async fn split_unrouted(scene: Scene, kept: &[&str]) -> CaseResult {
     let id = scene.emit([numbered("k", 0).delay(Duration::from_millis(1))]).await?[0].id();
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(1).await;
     assert_eq!((read[0].place.room, &read[0].place.leg), (Room::Waiting, &None));
-    check_split(&scene, &mut relay, id, &read[0]).await
+    check_split(&scene, &mut relay, id, &read[0], kept).await
 }
 
-/// Four legs that wait or died; a fifth, which is not listed, was delivered.
+/// Five legs that wait or died, and one that was delivered, which is to be seen if it is kept.
 async fn check_split(
     scene: &Scene,
     relay: &mut super::manual_relay::ManualRelay,
     id: sendoff::Uuid,
     delivery: &sendoff::Delivery,
+    kept: &[&str],
 ) -> CaseResult {
     let legs = vec![
+        leg("done", Verdict::Delivered),
         leg("again", retry(AGAIN)),
         leg("down", waiting(RetryState::Down, AGAIN)),
         leg("parked", waiting(RetryState::Parked, AGAIN)),
@@ -191,7 +211,14 @@ async fn check_split(
     ];
     relay.settle(&[relay.settlement(delivery, legs)]).await?;
     let found = scene.subject.operate.find(id).await?;
-    assert_eq!(found.len(), 5, "{found:#?}");
+    assert_eq!(found.len(), 5 + kept.len(), "{found:#?}");
+    for name in kept {
+        let stored = scene.find_leg(id, name).await?;
+        assert_eq!(
+            (stored.status, stored.attempts, stored.payload.as_slice()),
+            (Status::Delivered, 0, &b"0"[..])
+        );
+    }
     for (name, status, detail, attempts) in [
         ("again", Status::Retry, "retry", 1),
         ("down", Status::Retry, "down", 1),

@@ -80,7 +80,8 @@ pub trait RelayStore: Send + Sync + 'static {
     /// lane with that epoch: a relay that lost it changes nothing. A row that is not there any more is passed over.
     ///
     /// - Delivered: the row goes (to the delivered messages where a retention is configured).
-    /// - A ready row with other legs becomes one waiting or dead row a leg; a waiting row is changed or moved.
+    /// - A ready row with other legs becomes one waiting or dead row a leg, and where a retention is configured one delivered
+    ///   row for each leg that is; a waiting row is changed or moved.
     /// - When a waiting row with a key is delivered, or dead without blocking: the next rows of its key and leg become
     ///   due. When it has to wait or dies blocking: those behind it that were due are held again.
     ///

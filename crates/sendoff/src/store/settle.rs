@@ -106,8 +106,9 @@ pub struct Settlement {
     pub place: Place,
     /// The epoch of the lane when the row was read.
     pub epoch: i64,
-    /// The legs that are not simply delivered; empty when all are. A row of the waiting table that names a leg has at
-    /// most that one here.
+    /// All legs, or none when every one is delivered. A leg that is delivered while others are not is listed, so that a
+    /// store with a retention can tell which sink has the message. A row of the waiting table that names a leg has at most
+    /// that one here.
     pub legs: Vec<LegSettlement>,
     /// The ordering key, so that followers can be let go.
     pub key: Option<Arc<str>>,

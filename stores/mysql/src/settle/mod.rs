@@ -76,8 +76,10 @@ impl Inner {
         let if_kept = |rows| if keeps { rows } else { &none };
         let steps = [
             (texts.settle_kept.first(), if_kept(&sorted.delivered)),
-            (texts.settle_delivered.first(), &sorted.delivered),
+            (texts.settle_kept.first(), if_kept(&sorted.confirmed)),
             (texts.settle_done_kept.first(), if_kept(&sorted.done)),
+            (texts.settle_done_kept.first(), if_kept(&sorted.confirmed_waiting)),
+            (texts.settle_delivered.first(), &sorted.delivered),
             (texts.settle_done.first(), &sorted.done),
             (texts.wait_again.first(), &sorted.again),
             (texts.wait_ready.first(), &sorted.ready),

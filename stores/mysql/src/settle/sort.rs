@@ -23,6 +23,9 @@ pub(super) struct Sorted<'a> {
     pub(super) delivered: Rows,
     /// Waiting rows that are done.
     pub(super) done: Rows,
+    /// Confirmed legs of ready rows, and of waiting rows that had not been routed, which have other legs, too.
+    pub(super) confirmed: Rows,
+    pub(super) confirmed_waiting: Rows,
     /// Legs of ready rows that wait.
     pub(super) ready: Rows,
     pub(super) ready_held: Rows,
@@ -68,7 +71,7 @@ impl<'a> Sorted<'a> {
     fn ready_row(&mut self, settlement: &'a Settlement) {
         for leg in &settlement.legs {
             match &leg.verdict {
-                Verdict::Delivered => {}
+                Verdict::Delivered => self.confirmed.push(place(settlement, &leg.leg)),
                 Verdict::Retry { delay, .. } => {
                     self.due |= delay.is_zero();
                     self.ready.push(wait(settlement, &leg.leg, &leg.verdict));
@@ -106,11 +109,15 @@ impl<'a> Sorted<'a> {
 
     /// A row that was not routed yet falls into its legs. It stood in the way of all of them.
     fn unrouted_row(&mut self, settlement: &'a Settlement) {
-        let mut stays = false;
+        let (is_done, mut stays) = (all_delivered(settlement), false);
         for leg in &settlement.legs {
             let in_place = leg.leg.is_empty();
             match &leg.verdict {
-                Verdict::Delivered => {}
+                Verdict::Delivered if is_done => {}
+                Verdict::Delivered => {
+                    let (lane, seq) = (settlement.place.lane, settlement.place.seq);
+                    self.confirmed_waiting.push(json!([lane, seq, "", hex(&leg.leg)]));
+                }
                 Verdict::Retry { delay, .. } => {
                     self.due |= delay.is_zero();
                     let row = wait(settlement, &leg.leg, &leg.verdict);
@@ -137,7 +144,7 @@ impl<'a> Sorted<'a> {
         if stays {
             return;
         }
-        if all_delivered(settlement) {
+        if is_done {
             self.done.push(place(settlement, ""));
         } else {
             self.moved_waiting.push(place(settlement, ""));

@@ -16,7 +16,7 @@ use crate::pipeline::{Param, Statement};
 use crate::pool::Lent;
 use crate::store::Inner;
 use keys::KeyColumns;
-use rows::{Deaths, Waits};
+use rows::{Deaths, Places, Waits};
 use sort::Sorted;
 
 const WHAT: &str = "messages could not be settled";
@@ -90,9 +90,13 @@ impl Inner {
 
     /// Everything after the fence, in one go.
     async fn carry_out(&self, lent: &Lent, owner: OwnerId, sorted: &Sorted<'_>) -> Result<SettleReport> {
-        let kept_lanes = sorted.delivered.lane_of_each();
+        let delivered = sorted.delivered.places();
         let (gone, behind) = (sorted.gone.columns(), sorted.behind.columns());
-        let mut steps = self.row_steps(&owner, sorted, &kept_lanes);
+        let mut steps = Vec::new();
+        if self.config.retention.is_some() {
+            steps.extend(self.keep_steps(sorted, &delivered));
+        }
+        steps.extend(self.row_steps(&owner, sorted));
         steps.extend(self.key_steps(&gone, &behind));
         steps.retain(|step| step.needed);
         let (mut statements, tells): (Vec<_>, Vec<_>) =
@@ -113,26 +117,39 @@ impl Inner {
         Ok(report)
     }
 
+    /// Copies of what was confirmed, as long as the rows are there.
+    fn keep_steps<'s>(&'s self, sorted: &'s Sorted<'_>, delivered: &'s Places<'_>) -> [Step<'s>; 4] {
+        const NO_LEGS: &Vec<&str> = &Vec::new();
+        let texts = &self.texts;
+        let quiet = |needed, sql, params| Step::new(needed, sql, params, Tells::Nothing);
+        let (confirmed, waiting) = (&sorted.confirmed, &sorted.confirmed_waiting);
+        [
+            quiet(!delivered.is_empty(), &texts.settle_kept, delivered.params()),
+            quiet(!confirmed.is_empty(), &texts.settle_kept, confirmed.params()),
+            quiet(
+                !sorted.done.is_empty(),
+                &texts.settle_done_kept,
+                sorted.done.params_with(NO_LEGS),
+            ),
+            quiet(!waiting.is_empty(), &texts.settle_done_kept, waiting.params()),
+        ]
+    }
+
     /// The order matters: what leaves goes first and what fails next, so that a message which is to be held sees whom it
     /// has to wait for.
-    fn row_steps<'s>(&'s self, owner: &'s OwnerId, sorted: &'s Sorted<'_>, kept_lanes: &'s Vec<i16>) -> Vec<Step<'s>> {
+    fn row_steps<'s>(&'s self, owner: &'s OwnerId, sorted: &'s Sorted<'_>) -> [Step<'s>; 12] {
         let texts = &self.texts;
         let (delivered, done) = (&sorted.delivered, &sorted.done);
         let waits = |sql, waits: &'s Waits<'_>| Step::new(!waits.is_empty(), sql, waits.params(), Tells::Due);
         let deaths = |sql, deaths: &'s Deaths<'_>| Step::new(!deaths.is_empty(), sql, deaths.params(), Tells::Nothing);
         let quiet = |needed, sql, params| Step::new(needed, sql, params, Tells::Nothing);
-        let (settle, settle_done) = if self.config.retention.is_some() {
-            let rows: Vec<Param<'_>> = vec![(kept_lanes, Type::INT2_ARRAY), (&delivered.seqs, Type::INT8_ARRAY)];
-            ((&texts.settle_kept, rows), &texts.settle_done_kept)
-        } else {
-            (
-                (&texts.settle_delivered, delivered.params(&owner.0)),
-                &texts.settle_done,
-            )
-        };
-        vec![
-            quiet(!delivered.is_empty(), settle.0, settle.1),
-            quiet(!done.is_empty(), settle_done, done.params()),
+        [
+            quiet(
+                !delivered.is_empty(),
+                &texts.settle_delivered,
+                delivered.params(&owner.0),
+            ),
+            quiet(!done.is_empty(), &texts.settle_done, done.params()),
             waits(&texts.wait_again, &sorted.again),
             waits(&texts.wait_ready, &sorted.ready),
             waits(&texts.split_waiting, &sorted.split),

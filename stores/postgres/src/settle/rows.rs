@@ -39,12 +39,15 @@ impl Delivered {
         ]
     }
 
-    /// The lane of every row.
-    pub(super) fn lane_of_each(&self) -> Vec<i16> {
+    /// The rows by their place.
+    pub(super) fn places(&self) -> Places<'static> {
         let lanes = self.lanes.iter().zip(&self.counts);
-        lanes
-            .flat_map(|(lane, count)| std::iter::repeat_n(*lane, count.unsigned_abs() as usize))
-            .collect()
+        let lanes = lanes.flat_map(|(lane, count)| std::iter::repeat_n(*lane, count.unsigned_abs() as usize));
+        Places {
+            lanes: lanes.collect(),
+            seqs: self.seqs.clone(),
+            legs: Vec::new(),
+        }
     }
 }
 
@@ -74,9 +77,40 @@ impl<'a> Places<'a> {
         params
     }
 
+    /// Lanes, seqs, legs, and what else there is for each row.
+    pub(super) fn params_with<'p>(&'p self, legs: &'p Vec<&'a str>) -> Vec<Param<'p>> {
+        let mut params = self.params();
+        params.push((legs, Type::TEXT_ARRAY));
+        params
+    }
+
     /// Lanes, seqs: ready rows have no leg.
     pub(super) fn ready_params(&self) -> Vec<Param<'_>> {
         vec![(&self.lanes, Type::INT2_ARRAY), (&self.seqs, Type::INT8_ARRAY)]
+    }
+}
+
+/// Confirmed legs of rows that have others.
+#[derive(Debug, Default)]
+pub(super) struct Confirmed<'a> {
+    places: Places<'a>,
+    legs: Vec<&'a str>,
+}
+
+impl<'a> Confirmed<'a> {
+    /// A leg of a waiting row that had not been routed.
+    pub(super) fn push(&mut self, lane: Lane, seq: i64, leg: &'a str) {
+        self.places.push(lane, seq, "");
+        self.legs.push(leg);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// Lanes, seqs, legs of the rows, legs.
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
+        self.places.params_with(&self.legs)
     }
 }
 
@@ -204,6 +238,7 @@ mod tests {
             seqs: vec![1, 2, 3],
             spots: Vec::new(),
         };
-        assert_eq!(delivered.lane_of_each(), [3, 3, 9]);
+        let places = delivered.places();
+        assert_eq!((places.lanes, places.seqs), (vec![3, 3, 9], vec![1, 2, 3]));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sendoff::store::{Lane, RetryState, Room, Settlement, Verdict};
 
 use super::keys::Keys;
-use super::rows::{Deaths, Delivered, Places, Waits};
+use super::rows::{Confirmed, Deaths, Delivered, Places, Waits};
 use crate::decode::{micros, smallint};
 use crate::tid::Tid;
 
@@ -16,6 +16,9 @@ pub(super) struct Sorted<'a> {
     pub(super) delivered: Delivered,
     /// Waiting rows that are done.
     pub(super) done: Places<'a>,
+    /// Confirmed legs of ready rows, and of waiting rows that had not been routed, which have other legs, too.
+    pub(super) confirmed: Places<'a>,
+    pub(super) confirmed_waiting: Confirmed<'a>,
     /// Legs of ready rows that wait.
     pub(super) ready: Waits<'a>,
     pub(super) ready_held: Waits<'a>,
@@ -79,7 +82,7 @@ impl<'a> Sorted<'a> {
         for leg in &settlement.legs {
             let place = (lane, seq, &*leg.leg);
             match &leg.verdict {
-                Verdict::Delivered => {}
+                Verdict::Delivered => self.confirmed.push(lane, seq, &leg.leg),
                 Verdict::Retry {
                     state,
                     delay,
@@ -142,7 +145,8 @@ impl<'a> Sorted<'a> {
     /// A row that was not routed yet falls into its legs. It stood in the way of all of them.
     fn unrouted_row(&mut self, settlement: &'a Settlement) {
         let (lane, seq) = (settlement.place.lane, settlement.place.seq);
-        if all_delivered(settlement) {
+        let is_done = all_delivered(settlement);
+        if is_done {
             self.done.push(lane, seq, "");
         } else {
             self.moved_waiting.push(lane, seq, "");
@@ -150,7 +154,12 @@ impl<'a> Sorted<'a> {
         for leg in &settlement.legs {
             let place = (lane, seq, &*leg.leg);
             let stands_in_the_way = match &leg.verdict {
-                Verdict::Delivered => false,
+                Verdict::Delivered => {
+                    if !is_done {
+                        self.confirmed_waiting.push(lane, seq, &leg.leg);
+                    }
+                    false
+                }
                 Verdict::Retry {
                     state,
                     delay,

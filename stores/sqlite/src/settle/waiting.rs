@@ -26,7 +26,7 @@ impl Settling<'_> {
     fn settle_unrouted(&self, settlement: &Settlement, keys: &mut Keys) -> rusqlite::Result<()> {
         let place = &settlement.place;
         let mut stays = false;
-        if settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered) && self.keeps {
+        if settlement.legs.is_empty() && self.keeps {
             self.run(
                 self.sql.settle_done_kept.first(),
                 params![place.lane, place.seq, "", ""],
