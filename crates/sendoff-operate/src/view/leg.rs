@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// How a message stands with one sink.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LegView {
-    /// The sink; `None` when the message is not routed yet.
+    /// The sink; `None` when the message is not routed yet, or was delivered to all of its sinks at once.
     pub leg: Option<String>,
     /// Its status.
     pub status: Status,

@@ -190,12 +190,12 @@ impl Desk {
             }
             let parks = self.plan.topic(&item.delivery.topic).policy.head == crate::HeadPolicy::Park;
             if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
-                let blocked = lane.blocked.contains_key(&(key.clone(), name.clone()));
+                let blocked = lane.blocked.contains(&key, &name);
                 if blocked && !is_head {
                     return self.hold(ticket);
                 }
                 if is_head && !parks {
-                    lane.blocked.entry((key.clone(), name)).or_insert(0);
+                    lane.blocked.written(key.clone(), name, self.round);
                 }
             }
             let chain = self.sinks[sink].chains.entry(key).or_default();

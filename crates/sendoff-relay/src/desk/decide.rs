@@ -207,7 +207,7 @@ impl Desk {
     /// One more row of this key is on its way to the waiting table (or blocks from the dead letters).
     fn block(&mut self, lane: Lane, key: &Arc<str>, leg: &Arc<str>) {
         if let Some(lane) = self.lanes.get_mut(&lane) {
-            *lane.blocked.entry((key.clone(), leg.clone())).or_insert(0) += 1;
+            lane.blocked.add_unwritten(key, leg, self.round);
         }
     }
 

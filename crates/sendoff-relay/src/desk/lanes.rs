@@ -17,13 +17,13 @@ impl Desk {
                 leaving: false,
                 in_hand: 0,
                 careful_done: 0,
-                blocked: FxHashMap::default(),
+                blocked: blocked::BlockedKeys::default(),
             };
             self.lanes.insert(grant.lane, lane);
         }
         for key in blocked {
             if let Some(lane) = self.lanes.get_mut(&key.lane) {
-                lane.blocked.insert((key.key, key.leg), 0);
+                lane.blocked.written(key.key, key.leg, self.round);
             }
         }
     }
@@ -191,8 +191,7 @@ impl Desk {
             return false;
         };
         let is_blocked = |sink: &SinkIndex| {
-            let leg = self.plan.sinks[*sink].name.clone();
-            lane.blocked.contains_key(&(key.clone(), leg))
+            lane.blocked.contains(&key, &self.plan.sinks[*sink].name)
         };
         !sinks.is_empty() && sinks.iter().all(is_blocked)
     }

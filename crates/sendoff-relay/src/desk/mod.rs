@@ -13,6 +13,7 @@
 //! still bring them: they are sent back to be held.
 
 mod admit;
+mod blocked;
 mod decide;
 mod forget;
 mod gate;
@@ -102,8 +103,8 @@ struct HeldLane {
     in_hand: usize,
     /// How many messages were worked through one at a time, since the crashes.
     careful_done: u32,
-    /// Keys whose followers have to wait, with the number of their rows that are on the way to the waiting table.
-    blocked: FxHashMap<(Arc<str>, Arc<str>), usize>,
+    /// Keys whose followers have to wait.
+    blocked: blocked::BlockedKeys,
 }
 
 /// A message of a key that failed.
@@ -160,6 +161,8 @@ pub(crate) struct Desk {
     careful: VecDeque<Row>,
     careful_item: Option<(Lane, Place)>,
     to_settle: Decided,
+    /// How often the store was asked for blocked keys.
+    round: u32,
     /// Rows that are gone since the last read.
     gone: Vec<Place>,
     /// Keys, with lane and sink, of which a message failed since the last read began, or before and not yet written.
@@ -201,6 +204,7 @@ impl Desk {
             careful: VecDeque::new(),
             careful_item: None,
             to_settle: Decided::default(),
+            round: 0,
             gone: Vec::new(),
             failed: FxHashMap::default(),
             gates: FxHashMap::default(),

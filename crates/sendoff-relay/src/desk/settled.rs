@@ -26,13 +26,8 @@ impl Desk {
                 .each("dead_lettered_batch", |hook| hook.dead_lettered_batch(&dead));
         }
         for freed in &report.freed {
-            let Some(lane) = self.lanes.get_mut(&freed.lane) else {
-                continue;
-            };
-            let key = (freed.key.clone(), freed.leg.clone());
-            // Rows that are still on their way to the table came after this report and block again.
-            if lane.blocked.get(&key) == Some(&0) {
-                lane.blocked.remove(&key);
+            if let Some(lane) = self.lanes.get_mut(&freed.lane) {
+                lane.blocked.free(freed);
             }
         }
         if !report.lost.is_empty() {
@@ -75,13 +70,12 @@ impl Desk {
                 (Followers::Go, _) | (Followers::GoOnceSettled, None) => {}
                 (Followers::GoOnceSettled, Some(sink)) => free.push((sink, Ticket { item: id, leg: index })),
                 (Followers::Wait, _) => {
-                    let blocked = self.lanes.get_mut(&lane).map(|lane| &mut lane.blocked);
                     let failed = self.failed.get_mut(&(lane, key.clone(), leg.name.clone()));
                     if let Some(head) = failed.filter(|head| head.seq == item.delivery.place.seq) {
                         head.written = true;
                     }
-                    if let Some(unwritten) = blocked.and_then(|b| b.get_mut(&(key.clone(), leg.name.clone()))) {
-                        *unwritten = unwritten.saturating_sub(1);
+                    if let Some(lane) = self.lanes.get_mut(&lane) {
+                        lane.blocked.arrived(key, &leg.name, self.round);
                     }
                 }
             }

@@ -140,13 +140,8 @@ fn verdicts(settlements: &[Settlement]) -> Vec<(i64, &'static str)> {
 }
 
 fn freed(key: &str) -> SettleReport {
-    let key = BlockedKey {
-        lane: 1,
-        key: Arc::from(key),
-        leg: Arc::from("a"),
-    };
     SettleReport {
-        freed: vec![key],
+        freed: vec![blocked(key)],
         ..SettleReport::default()
     }
 }
@@ -476,14 +471,59 @@ async fn a_probe_whose_lane_was_lost_still_tells_of_its_sink() {
 #[tokio::test]
 async fn what_waits_for_the_head_of_its_key_is_no_suspect() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
-    let blocked = BlockedKey {
-        lane: 1,
-        key: "k".into(),
-        leg: "a".into(),
-    };
-    desk.gain(&[grant_after_crashes(2)], vec![blocked]);
+    desk.gain(&[grant_after_crashes(2)], vec![blocked("k")]);
     desk.take(vec![row(1, Some("k")), row(2, Some("other"))], Instant::now());
     let suspect = desk.next_careful(Instant::now());
     assert_eq!(suspect.map(|(_, place)| place.seq), Some(2));
     assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(1, "hold")]);
+}
+
+/// Whether a message of the key would be held, by a look that changes nothing.
+fn is_blocked(desk: &mut Desk, key: &str) -> bool {
+    desk.has_to_wait(&row(99, Some(key)))
+}
+
+fn blocked(key: &str) -> BlockedKey {
+    BlockedKey {
+        lane: 1,
+        key: key.into(),
+        leg: "a".into(),
+    }
+}
+
+#[tokio::test]
+async fn a_blocked_key_that_the_store_does_not_know_any_more_is_forgotten() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    assert!(desk.begin_recheck().is_empty(), "there is nothing to ask");
+    desk.gain(&[grant_after_crashes(0)], vec![blocked("stays"), blocked("discarded")]);
+    let lanes = desk.begin_recheck();
+    assert_eq!(lanes, [1]);
+    desk.recheck(&lanes, vec![blocked("stays")]);
+    assert!(is_blocked(&mut desk, "stays"));
+    assert!(!is_blocked(&mut desk, "discarded"));
+}
+
+#[tokio::test]
+async fn a_key_that_was_blocked_while_the_store_was_asked_stays_blocked() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    let fail = |desk: &mut Desk, seq, key| {
+        desk.take(vec![row(seq, Some(key))], Instant::now());
+        let batch = desk.next_batch(0, Instant::now());
+        answer(desk, batch, &temporary());
+        desk.take_settlements(9)
+    };
+    let on_its_way = fail(&mut desk, 1, "on its way");
+    let before = fail(&mut desk, 2, "written meanwhile");
+    let lanes = desk.begin_recheck();
+    let during = fail(&mut desk, 3, "failed meanwhile");
+    desk.settled(before, &SettleReport::default());
+    desk.settled(during, &SettleReport::default());
+    desk.take(vec![waiting(4, "retried meanwhile")], Instant::now());
+    desk.recheck(&lanes, Vec::new());
+    let keys = ["on its way", "written meanwhile", "failed meanwhile", "retried meanwhile"];
+    assert!(keys.into_iter().all(|key| is_blocked(&mut desk, key)));
+    desk.settled(on_its_way, &SettleReport::default());
+    let lanes = desk.begin_recheck();
+    desk.recheck(&lanes, Vec::new());
+    assert!(!keys.into_iter().any(|key| is_blocked(&mut desk, key)));
 }

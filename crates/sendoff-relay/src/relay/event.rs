@@ -29,6 +29,11 @@ pub(super) enum Event {
     Settled(Decided, SettleReport),
     Suspected(Result<()>),
     Swept(Result<u64>),
+    Rechecked {
+        begun: Instant,
+        lanes: Vec<Lane>,
+        blocked: Result<Vec<BlockedKey>>,
+    },
     Paused(Result<Vec<(String, String)>>),
     /// Whether there is more.
     Cleaned(Result<bool>),

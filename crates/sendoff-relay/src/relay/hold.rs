@@ -147,6 +147,7 @@ impl Running {
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.unsure = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
+        self.rechecking = false;
         self.watched.anew();
         self.owner = OwnerId::random();
         self.lease.send_replace(Instant::now());

@@ -10,6 +10,12 @@ use super::running::Running;
 /// The pause between two steps of cleaning.
 pub(super) const CLEAN_PAUSE: Duration = Duration::from_millis(100);
 
+/// How often the store is asked which keys are blocked, at most.
+pub(super) const RECHECK_PAUSE: Duration = Duration::from_secs(60);
+
+/// How much longer than it takes that is left alone. Where many rows wait it takes a while.
+pub(super) const RECHECK_REST: u32 = 100;
+
 /// How many rows a step takes: few, so that those who emit do not notice; but twice what was settled since the step before, so
 /// that cleaning keeps up with them however many they are, up to a limit.
 fn rows_to_clean(settled: usize) -> usize {
@@ -44,6 +50,28 @@ impl Running {
         let (store, owner, lanes) = (self.store.clone(), self.owner, self.desk.staying());
         self.tasks
             .spawn(async move { Event::Swept(store.release_orphans(owner, &lanes).await) });
+    }
+
+    /// Asks the store which keys are blocked, to forget those that are not.
+    pub(super) fn start_recheck(&mut self, now: Instant) {
+        if self.rechecking || self.once || now < self.next_recheck {
+            return;
+        }
+        self.next_recheck = now + RECHECK_PAUSE;
+        let lanes = self.desk.begin_recheck();
+        if lanes.is_empty() {
+            return;
+        }
+        self.rechecking = true;
+        let store = self.store.clone();
+        self.tasks.spawn(async move {
+            let blocked = store.blocked_keys(&lanes).await;
+            Event::Rechecked {
+                begun: now,
+                lanes,
+                blocked,
+            }
+        });
     }
 
     pub(super) fn start_cleaning(&mut self, now: Instant) {

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::Relay;
 use super::event::Event;
+use super::janitors::RECHECK_PAUSE;
 use super::pulse::Watched;
 use crate::desk::Desk;
 use crate::follow::Followers;
@@ -68,6 +69,8 @@ pub(super) struct Running {
     pub(super) suspecting: bool,
     pub(super) next_sweep: Instant,
     pub(super) sweeping: bool,
+    pub(super) next_recheck: Instant,
+    pub(super) rechecking: bool,
     pub(super) next_clean: Instant,
     pub(super) cleaning: bool,
     /// How many rows were settled since cleaning began.
@@ -143,6 +146,8 @@ impl Running {
             suspecting: false,
             next_sweep: now + relay.settings.sweep,
             sweeping: false,
+            next_recheck: now + RECHECK_PAUSE,
+            rechecking: false,
             next_clean: now + relay.settings.clean,
             cleaning: false,
             settled_meanwhile: 0,

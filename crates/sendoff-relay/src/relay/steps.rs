@@ -4,7 +4,7 @@ use sendoff::Error;
 use tokio::time::Instant;
 
 use super::event::Event;
-use super::janitors::CLEAN_PAUSE;
+use super::janitors::{CLEAN_PAUSE, RECHECK_REST};
 use super::running::{LONGEST_PAUSE, Running};
 use crate::publish::Published;
 
@@ -18,6 +18,7 @@ impl Running {
             self.start_careful();
             self.start_reading(now);
             self.start_sweep(now);
+            self.start_recheck(now);
             self.start_cleaning(now);
         }
     }
@@ -131,6 +132,15 @@ impl Running {
                         self.next_due = Instant::now();
                     }
                     Err(error) => self.complain("sweep", error),
+                }
+            }
+            Event::Rechecked { begun, lanes, blocked } => {
+                self.rechecking = false;
+                let now = Instant::now();
+                self.next_recheck = self.next_recheck.max(now + (now - begun) * RECHECK_REST);
+                match blocked {
+                    Ok(blocked) => self.desk.recheck(&lanes, blocked),
+                    Err(error) => self.complain("recheck", error),
                 }
             }
             Event::Paused(paused) => match paused {

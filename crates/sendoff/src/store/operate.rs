@@ -93,7 +93,7 @@ pub struct Stored {
     pub id: Option<Uuid>,
     /// Its topic.
     pub topic: String,
-    /// The sink; empty when it is not routed yet.
+    /// The sink; empty when it is not routed yet, or was delivered to all of its sinks at once.
     pub leg: String,
     /// Its ordering key.
     pub key: Option<String>,
