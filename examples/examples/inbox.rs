@@ -1,48 +1,70 @@
-//! The other end: a consumer that handles a message once, though it crashes in the middle and gets it three times.
+//! The other end: a consumer that handles a message once, though it is killed in the middle and gets it three times.
 #![allow(clippy::print_stdout, reason = "an example talks to its reader")]
 
-use anyhow::Result;
-use rusqlite::{Connection, TransactionBehavior};
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result};
 use sendoff::store::MigrateStore;
 use sendoff::{Inbox, Once, Uuid};
-use sendoff_rusqlite as _;
-use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sendoff_tokio_postgres as _;
+use tokio_postgres::{Client, NoTls};
 
 /// The note and the effect are one transaction: both are committed, or neither.
-async fn charge(connection: &mut Connection, inbox: &Inbox, id: Uuid, crash: bool) -> Result<()> {
-    let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    if inbox.once(&tx, id, "billing").await? == Once::Seen {
+async fn charge(client: &mut Client, id: Uuid, is_slow: bool) -> Result<()> {
+    let tx = client.transaction().await?;
+    if Inbox::new().once(&tx, id, "billing").await? == Once::Seen {
         println!("{id}: charged before");
         return Ok(());
     }
-    tx.execute("INSERT INTO charges VALUES (?1)", [id.to_string()])?;
-    if crash {
-        // As if the power went: the transaction is never committed.
-        anyhow::bail!("the power is gone");
+    tx.execute("INSERT INTO charges VALUES ($1)", &[&id.to_string()]).await?;
+    if is_slow {
+        println!("{id}: charged, but not committed");
+        std::future::pending::<()>().await;
     }
-    tx.commit()?;
+    tx.commit().await?;
     println!("{id}: charged");
+    Ok(())
+}
+
+async fn connect(url: &str) -> Result<Client> {
+    let (client, connection) = tokio_postgres::connect(url, NoTls).await?;
+    tokio::spawn(connection);
+    Ok(client)
+}
+
+/// Another process that handles the message, and is killed before it commits.
+fn killed_consumer(url: &str, id: Uuid) -> Result<()> {
+    let mut consumer = Command::new(std::env::current_exe()?)
+        .args([url, &id.to_string()])
+        .stdout(Stdio::piped())
+        .spawn()?;
+    let output = consumer.stdout.take().context("its output is not there")?;
+    let line = BufReader::new(output).lines().next().context("it said nothing")??;
+    println!("{line}");
+    consumer.kill()?;
+    println!("{id}: killed ({})", consumer.wait()?);
     Ok(())
 }
 
 #[tokio::main]
 async fn main() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let file = folder.path().join("billing.db");
+    if let [url, id] = std::env::args().skip(1).collect::<Vec<_>>().as_slice() {
+        return charge(&mut connect(url).await?, id.parse()?, true).await;
+    }
+    let url = sendoff_examples::empty_schema("inbox").await?;
     // What `sendoff migrate` does, once a deployment, in the consumer's own database.
-    SqliteStore::open(SqliteConfig::new(&file))?.migrate().await?;
-    let mut connection = Connection::open(&file)?;
-    connection.execute_batch("CREATE TABLE charges (id TEXT)")?;
+    PostgresStore::new(PostgresConfig::new(&url))?.migrate().await?;
+    let mut client = connect(&url).await?;
+    client.batch_execute("CREATE TABLE charges (id text)").await?;
 
-    let inbox = Inbox::new();
     // Every copy of a message carries the same id. A broker sends it again until it is acknowledged.
     let id = Uuid::now_v7();
-    for crash in [true, false, false] {
-        if let Err(error) = charge(&mut connection, &inbox, id, crash).await {
-            println!("{id}: {error}");
-        }
-    }
-    let charges: i64 = connection.query_row("SELECT count(*) FROM charges", [], |row| row.get(0))?;
+    killed_consumer(&url, id)?;
+    charge(&mut client, id, false).await?;
+    charge(&mut client, id, false).await?;
+    let charges: i64 = client.query_one("SELECT count(*) FROM charges", &[]).await?.get(0);
     assert_eq!(charges, 1);
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! The snippets in docs/sql.md, run exactly as they stand there.
+//! The snippets in docs/sql.md, but for the one in Go, run exactly as they stand there.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -94,12 +94,16 @@ async fn the_snippet_for_psql_emits() {
             .arg(script),
         &url,
     );
-    let (one, two) = (r#"{"order": 1, "total": "12.50"}"#, r#"{"order": 2, "total": "8.00"}"#);
+    let payloads = [
+        r#"{"order": 1, "total": "12.50"}"#,
+        r#"{"order": 2, "file": "orders\\2.pdf"}"#,
+        "order 3",
+    ];
     assert_eq!(
         emitted(&client).await,
-        [pair(one, "customer-7"), pair(two, "customer-7")]
+        payloads.map(|payload| pair(payload, "customer-7"))
     );
-    assert_eq!(orders(&client).await, 2);
+    assert_eq!(orders(&client).await, 3);
 }
 
 #[tokio::test]

@@ -74,7 +74,10 @@ impl Store {
     pub(crate) async fn prepare(&self) -> Result<()> {
         self.migrate.check_schema().await?;
         if self.migrate.write_windows().await? {
-            tracing::info!(event = "windows_written", "the tables have the windows of the configuration now");
+            tracing::info!(
+                event = "windows_written",
+                "the tables have the windows of the configuration now"
+            );
         }
         Ok(())
     }

@@ -59,7 +59,11 @@ impl OperateStore for Memory {
     }
 
     async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        assert_eq!(until, Some(SystemTime::UNIX_EPOCH), "what dies from now on is left alone");
+        assert_eq!(
+            until,
+            Some(SystemTime::UNIX_EPOCH),
+            "what dies from now on is left alone"
+        );
         self.retries.lock().unwrap().push((filter.clone(), who.to_owned()));
         let mut retried = 0;
         for row in self.rows.lock().unwrap().iter_mut() {

@@ -13,9 +13,9 @@ use sendoff::{Pattern, Result, Uuid};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::RedisStore;
 use crate::content::time;
 use crate::rows::{Answer, Found};
-use crate::RedisStore;
 
 /// What the relay notes on messages whose topic is paused.
 const TOPIC_IS_PAUSED: &str = "the topic is paused";

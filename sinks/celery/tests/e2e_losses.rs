@@ -137,7 +137,11 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
 
     operator.declare(&queue).await;
     assert_eq!(
-        service.store.retry_dead(&Filter::default(), None, 100, "test").await.unwrap(),
+        service
+            .store
+            .retry_dead(&Filter::default(), None, 100, "test")
+            .await
+            .unwrap(),
         50
     );
     assert_eq!(service.drained().await, 0);

@@ -20,7 +20,10 @@ impl Inner {
     /// On a relay's schedule, by the windows of the config and of the tables. Another relay may be at it: this one passes
     /// over what that one has locked.
     pub(crate) async fn clean(&self, most: usize) -> Result<u64> {
-        let (age, dead_age) = (self.config.retention.map(micros), self.config.dead_retention.map(micros));
+        let (age, dead_age) = (
+            self.config.retention.map(micros),
+            self.config.dead_retention.map(micros),
+        );
         let values = params! { "age" => age, "dead_age" => dead_age };
         let needed = self
             .operate_pool
@@ -58,7 +61,8 @@ impl Inner {
     }
 
     async fn clean_as_asked(&self, lent: &mut Lent, windows: &Windows, most: i64, act: &Act<'_>) -> Result<Cleaned> {
-        let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+        let [delivered, dead, inbox] =
+            [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let asked = [
             (&self.texts.clean_delivered, delivered.map(Age::Micros)),
             (&self.texts.clean_items, delivered.map(Age::Micros)),

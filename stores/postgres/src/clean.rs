@@ -18,7 +18,10 @@ impl Inner {
     /// One relay at a time cleans, and the others go on with their work. The lock ends with the transaction, so a pooler
     /// does no harm.
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
-        let (retention, dead) = (self.config.retention.map(micros), self.config.dead_retention.map(micros));
+        let (retention, dead) = (
+            self.config.retention.map(micros),
+            self.config.dead_retention.map(micros),
+        );
         let params: [Param<'_>; 2] = [(&retention, Type::INT8), (&dead, Type::INT8)];
         let lent = self.operate_pool.lend().await?;
         let needed = lent.run(WHAT, &self.texts.clean_needed, &params).await?;
@@ -92,7 +95,8 @@ impl Inner {
             let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
             left -= rows(&lent, &self.texts.clean_inbox, &params).await?;
         }
-        let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+        let [delivered, dead, inbox] =
+            [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let params: [Param<'_>; 4] = [
             (&delivered, Type::INT8),
             (&dead, Type::INT8),

@@ -19,9 +19,7 @@ impl Inner {
             let found = self.operate_pool.run(WHAT, &self.texts.setting, &params[..1]).await?;
             let is_there = |row| Ok(column::<&str>(WHAT, row, 0)? == value);
             if !found.first().map_or(Ok(false), is_there)? {
-                self.operate_pool
-                    .run(WHAT, &self.texts.write_setting, &params)
-                    .await?;
+                self.operate_pool.run(WHAT, &self.texts.write_setting, &params).await?;
                 written = true;
             }
         }

@@ -14,7 +14,10 @@ impl Inner {
     /// On a relay's schedule, by the windows of the config and of the tables.
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
         let sql = self.sql.clone();
-        let (retention, dead) = (self.config.retention.map(micros), self.config.dead_retention.map(micros));
+        let (retention, dead) = (
+            self.config.retention.map(micros),
+            self.config.dead_retention.map(micros),
+        );
         let work = move |connection: &mut Connection| {
             let mut needed = connection.prepare_cached(sql.clean_needed.first())?;
             if !needed.query_row([retention, dead], |row| row.get::<_, bool>(0))? {

@@ -190,9 +190,7 @@ impl Desk {
         let Some(lane) = self.lanes.get(&place.lane) else {
             return false;
         };
-        let is_blocked = |sink: &SinkIndex| {
-            lane.blocked.contains(&key, &self.plan.sinks[*sink].name)
-        };
+        let is_blocked = |sink: &SinkIndex| lane.blocked.contains(&key, &self.plan.sinks[*sink].name);
         !sinks.is_empty() && sinks.iter().all(is_blocked)
     }
 

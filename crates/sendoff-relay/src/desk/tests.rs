@@ -520,7 +520,12 @@ async fn a_key_that_was_blocked_while_the_store_was_asked_stays_blocked() {
     desk.settled(during, &SettleReport::default());
     desk.take(vec![waiting(4, "retried meanwhile")], Instant::now());
     desk.recheck(&lanes, Vec::new());
-    let keys = ["on its way", "written meanwhile", "failed meanwhile", "retried meanwhile"];
+    let keys = [
+        "on its way",
+        "written meanwhile",
+        "failed meanwhile",
+        "retried meanwhile",
+    ];
     assert!(keys.into_iter().all(|key| is_blocked(&mut desk, key)));
     desk.settled(on_its_way, &SettleReport::default());
     let lanes = desk.begin_recheck();

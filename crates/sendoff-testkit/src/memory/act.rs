@@ -58,7 +58,13 @@ impl Tables {
         hastened
     }
 
-    pub(super) fn discard_dead(&mut self, filter: &Filter, until: Option<SystemTime>, limit: usize, now: Micros) -> u64 {
+    pub(super) fn discard_dead(
+        &mut self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        now: Micros,
+    ) -> u64 {
         let chosen: Vec<LegAt> = self.fitting_dead(filter, until).into_iter().take(limit).collect();
         let mut keys = BTreeSet::new();
         for at in &chosen {

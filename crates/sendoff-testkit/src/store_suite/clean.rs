@@ -175,7 +175,11 @@ async fn a_relay_cleans_up_old_dead_letters_where_it_is_told_to(scene: Scene) ->
         assert_eq!(scene.subject.relay.clean(2).await?, expected);
     }
     let left = scene.find_one(read[0].id).await?;
-    assert_eq!(left.status, Status::Dead, "one that blocks its key is not old, but unsolved");
+    assert_eq!(
+        left.status,
+        Status::Dead,
+        "one that blocks its key is not old, but unsolved"
+    );
     assert_eq!(scene.count(Status::Dead).await?, 1);
     Ok(())
 }

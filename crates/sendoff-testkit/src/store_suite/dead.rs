@@ -232,7 +232,14 @@ async fn a_dead_leg_comes_back_for_its_own_sink_only(scene: Scene) -> CaseResult
         leg: Some("a".into()),
         ..Filter::default()
     };
-    assert_eq!(scene.subject.operate.retry_dead(&filter, None, usize::MAX, "suite").await?, 1);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .retry_dead(&filter, None, usize::MAX, "suite")
+            .await?,
+        1
+    );
     let due = relay.read_messages(1).await;
     assert_eq!(due[0].place.leg.as_deref(), Some("a"));
     relay.deliver(&due).await?;

@@ -193,12 +193,22 @@ async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
         status: Some(Status::Retry),
         ..Filter::default()
     };
-    assert_eq!(operate(&scene).discard_dead(&pending, None, usize::MAX, "suite").await?, 0);
+    assert_eq!(
+        operate(&scene)
+            .discard_dead(&pending, None, usize::MAX, "suite")
+            .await?,
+        0
+    );
     let one_leg = Filter {
         leg: Some("x".into()),
         ..topic("a.*")
     };
-    assert_eq!(operate(&scene).discard_dead(&one_leg, None, usize::MAX, "suite").await?, 1);
+    assert_eq!(
+        operate(&scene)
+            .discard_dead(&one_leg, None, usize::MAX, "suite")
+            .await?,
+        1
+    );
     assert_eq!(scene.count(Status::Dead).await?, 3);
     assert_eq!(scene.count(Status::Retry).await?, 2, "what is not dead is left alone");
     Ok(())

@@ -59,7 +59,13 @@ async fn the_backlog_counts(scene: Scene) -> CaseResult {
 
 async fn only_dead_letters_that_fit_are_retried(scene: Scene) -> CaseResult {
     in_every_state(&scene).await?;
-    let retry = async |filter: Filter| scene.subject.operate.retry_dead(&filter, None, usize::MAX, "suite").await;
+    let retry = async |filter: Filter| {
+        scene
+            .subject
+            .operate
+            .retry_dead(&filter, None, usize::MAX, "suite")
+            .await
+    };
     let pending = Filter {
         status: Some(Status::Pending),
         ..Filter::default()
@@ -94,10 +100,21 @@ async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
         ..Filter::default()
     };
     assert_eq!(
-        scene.subject.operate.retry_dead(&filter, None, usize::MAX, "ann 'o'").await?,
+        scene
+            .subject
+            .operate
+            .retry_dead(&filter, None, usize::MAX, "ann 'o'")
+            .await?,
         2
     );
-    assert_eq!(scene.subject.operate.retry_dead(&filter, None, usize::MAX, "bob").await?, 0);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .retry_dead(&filter, None, usize::MAX, "bob")
+            .await?,
+        0
+    );
     let sql = "SELECT who, action, CAST(affected AS text), CAST(filter AS text) FROM outbox_audit ORDER BY id";
     let rows = scene.subject.database.fetch(sql).await?;
     let text = |row: usize, column: usize| rows[row][column].clone().unwrap_or_default();

@@ -90,7 +90,14 @@ async fn a_discarded_dead_letter_lets_its_followers_go(scene: Scene) -> CaseResu
     let mut relay = scene.relay().await?;
     let read = blocked(&scene, &mut relay, "k", 4, &dead(DeadReason::Permanent, true)).await?;
     let all = Filter::default();
-    assert_eq!(scene.subject.operate.discard_dead(&all, None, usize::MAX, "suite").await?, 1);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .discard_dead(&all, None, usize::MAX, "suite")
+            .await?,
+        1
+    );
     let followers = relay.read_messages(3).await;
     assert_eq!(ids(&followers), ids(&read[1..]));
     assert_eq!(relay.deliver(&followers).await?.freed.len(), 1);
@@ -108,7 +115,14 @@ async fn a_discarded_unrouted_dead_letter_lets_followers_of_every_leg_go(scene: 
     relay.settle(&[relay.settlement(&read[1], legs)]).await?;
     relay.read_nothing().await;
     let all = Filter::default();
-    assert_eq!(scene.subject.operate.discard_dead(&all, None, usize::MAX, "suite").await?, 1);
+    assert_eq!(
+        scene
+            .subject
+            .operate
+            .discard_dead(&all, None, usize::MAX, "suite")
+            .await?,
+        1
+    );
     let mut legs: Vec<_> = relay
         .read_messages(2)
         .await
@@ -131,7 +145,14 @@ async fn a_key_stays_blocked_by_the_other_dead_letter(scene: Scene) -> CaseResul
             ids: vec![read[discarded].id],
             ..Filter::default()
         };
-        assert_eq!(scene.subject.operate.discard_dead(&one, None, usize::MAX, "suite").await?, 1);
+        assert_eq!(
+            scene
+                .subject
+                .operate
+                .discard_dead(&one, None, usize::MAX, "suite")
+                .await?,
+            1
+        );
         assert_eq!(scene.find_one(read[2].id).await?.due_at.is_some(), due);
     }
     Ok(())
@@ -179,7 +200,11 @@ async fn a_released_letter_can_be_retried(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     let read = blocked(&scene, &mut relay, "k", 1, &dead(DeadReason::Permanent, true)).await?;
     scene.subject.operate.release_key("k", None, "suite").await?;
-    let retried = scene.subject.operate.retry_dead(&Filter::default(), None, 1, "suite").await?;
+    let retried = scene
+        .subject
+        .operate
+        .retry_dead(&Filter::default(), None, 1, "suite")
+        .await?;
     assert_eq!(retried, 1);
     assert_eq!(ids(&relay.read_messages(1).await), ids(&read));
     Ok(())

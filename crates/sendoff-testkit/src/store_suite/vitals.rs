@@ -24,7 +24,11 @@ async fn vitals_are_exact_while_there_is_little(scene: Scene) -> CaseResult {
     assert_eq!((found.ready, found.waiting, found.dead), (2, 3, 2));
     assert_eq!(found.oldest_due, None);
     let filter = Filter::default();
-    scene.subject.operate.retry_dead(&filter, None, usize::MAX, "suite").await?;
+    scene
+        .subject
+        .operate
+        .retry_dead(&filter, None, usize::MAX, "suite")
+        .await?;
     let found = vitals(&scene).await?;
     assert_eq!((found.ready, found.waiting, found.dead), (2, 5, 0));
     let due = found.oldest_due.expect("those that were dead are due now");

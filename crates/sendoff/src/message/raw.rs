@@ -177,7 +177,8 @@ impl Message {
         self
     }
 
-    /// Above 0 before, below 0 after the others, where no key forbids it.
+    /// Above 0 before, below 0 after the others, where no key forbids it. A message that is scheduled, or was tried before,
+    /// goes by its time, whatever its priority.
     #[must_use]
     pub fn priority(mut self, priority: i16) -> Self {
         self.priority = priority;

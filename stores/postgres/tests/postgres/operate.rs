@@ -114,8 +114,22 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
         topic: Some("t.*".to_owned()),
         ..Filter::default()
     };
-    assert_eq!(scratch.store.retry_dead(&filter, None, usize::MAX, "alice").await.unwrap(), 5);
-    assert_eq!(scratch.store.retry_dead(&filter, None, usize::MAX, "alice").await.unwrap(), 0);
+    assert_eq!(
+        scratch
+            .store
+            .retry_dead(&filter, None, usize::MAX, "alice")
+            .await
+            .unwrap(),
+        5
+    );
+    assert_eq!(
+        scratch
+            .store
+            .retry_dead(&filter, None, usize::MAX, "alice")
+            .await
+            .unwrap(),
+        0
+    );
     let found = relay.next().await;
     assert_eq!(topics(&found), ["t.0", "t.1", "t.2", "t.3", "t.4"]);
     assert!(

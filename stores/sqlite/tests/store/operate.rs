@@ -143,9 +143,15 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     let some = filter(|f| f.topic = Some("nothing.*".to_owned()));
-    assert_eq!(outbox.store.retry_dead(&some, None, usize::MAX, "ann").await.unwrap(), 0);
+    assert_eq!(
+        outbox.store.retry_dead(&some, None, usize::MAX, "ann").await.unwrap(),
+        0
+    );
     let other = filter(|f| f.status = Some(Status::Retry));
-    assert_eq!(outbox.store.retry_dead(&other, None, usize::MAX, "ann").await.unwrap(), 0);
+    assert_eq!(
+        outbox.store.retry_dead(&other, None, usize::MAX, "ann").await.unwrap(),
+        0
+    );
     let all = filter(|f| f.status = Some(Status::Dead));
     assert_eq!(outbox.store.retry_dead(&all, None, usize::MAX, "ann").await.unwrap(), 3);
     let rows = relay.deliveries().await;
@@ -239,10 +245,31 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
         "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
          SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
     );
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 1, "ann").await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&Filter::default(), None, 1, "ann")
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(due_and_not(&outbox).0, "2");
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 0, "ann").await.unwrap(), 0);
-    assert_eq!(outbox.store.retry_dead(&Filter::default(), None, 9, "ann").await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&Filter::default(), None, 0, "ann")
+            .await
+            .unwrap(),
+        0
+    );
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&Filter::default(), None, 9, "ann")
+            .await
+            .unwrap(),
+        1
+    );
 }
 
 #[tokio::test]
@@ -305,11 +332,19 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     assert_eq!(outbox.store.discard_dead(&other, None, 9, "ann").await.unwrap(), 1);
     assert_eq!(due_and_not(&outbox), (String::new(), "2,3".to_owned()));
     assert_eq!(
-        outbox.store.discard_dead(&Filter::default(), None, 0, "ann").await.unwrap(),
+        outbox
+            .store
+            .discard_dead(&Filter::default(), None, 0, "ann")
+            .await
+            .unwrap(),
         0
     );
     assert_eq!(
-        outbox.store.discard_dead(&Filter::default(), None, 9, "ann").await.unwrap(),
+        outbox
+            .store
+            .discard_dead(&Filter::default(), None, 9, "ann")
+            .await
+            .unwrap(),
         1
     );
     assert_eq!(due_and_not(&outbox), ("2,3".to_owned(), String::new()));
