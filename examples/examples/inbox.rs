@@ -18,7 +18,8 @@ async fn charge(client: &mut Client, id: Uuid, is_slow: bool) -> Result<()> {
         println!("{id}: charged before");
         return Ok(());
     }
-    tx.execute("INSERT INTO charges VALUES ($1)", &[&id.to_string()]).await?;
+    tx.execute("INSERT INTO charges VALUES ($1)", &[&id.to_string()])
+        .await?;
     if is_slow {
         println!("{id}: charged, but not committed");
         std::future::pending::<()>().await;

@@ -6,7 +6,10 @@
 
 use super::*;
 
-/// A key at a sink.
+/// A key, and the sink where its followers have to wait.
+type KeyAt = (Arc<str>, Arc<str>);
+
+/// Why they have to.
 pub(super) struct Blocked {
     /// How many of its rows are on the way to the waiting table (or block from the dead letters).
     unwritten: usize,
@@ -14,9 +17,9 @@ pub(super) struct Blocked {
     round: u32,
 }
 
-/// Blocked keys of a lane, each with its sink.
+/// Blocked keys of a lane.
 #[derive(Default)]
-pub(super) struct BlockedKeys(FxHashMap<(Arc<str>, Arc<str>), Blocked>);
+pub(super) struct BlockedKeys(FxHashMap<KeyAt, Blocked>);
 
 impl BlockedKeys {
     pub(super) fn contains(&self, key: &Arc<str>, leg: &Arc<str>) -> bool {
@@ -67,7 +70,7 @@ impl Desk {
     /// Forgets the keys of these lanes that the store does not know, but for those to which something happened since it
     /// was asked.
     pub(crate) fn recheck(&mut self, lanes: &[Lane], blocked: Vec<BlockedKey>) {
-        let mut known: FxHashMap<Lane, FxHashSet<(Arc<str>, Arc<str>)>> = FxHashMap::default();
+        let mut known: FxHashMap<Lane, FxHashSet<KeyAt>> = FxHashMap::default();
         for key in blocked {
             known.entry(key.lane).or_default().insert((key.key, key.leg));
         }
