@@ -8,7 +8,8 @@ use url::Url;
 
 use crate::Secret;
 
-/// The URL of a broker. A password in it prints as `***`; it is better kept apart, as a [`Secret`].
+/// The URL of a broker. A password in it prints as `***`, and so does a user without one, which may be a token; secrets
+/// are better kept apart, as a [`Secret`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
@@ -67,6 +68,8 @@ impl fmt::Display for Address {
         let mut shown = self.0.clone();
         if shown.password().is_some() {
             let _ = shown.set_password(Some("***"));
+        } else if !shown.username().is_empty() {
+            let _ = shown.set_username("***");
         }
         // Parameters of a URL hold passwords now and then.
         if shown.query().is_some() {
@@ -111,6 +114,13 @@ mod tests {
                 !shown.contains("hunter2") && shown.contains("amqp://me:***@host:5672/vhost"),
                 "{shown}"
             );
+        }
+        for (token, shown) in [
+            ("nats://hunter2@host:4222", "nats://***@host:4222"),
+            ("https://hunter2@host/a", "https://***@host/a"),
+            ("redis://hunter2:@host", "redis://***@host"),
+        ] {
+            assert_eq!(Address::parse(token).unwrap().to_string(), shown);
         }
         assert_eq!(address.reveal().password(), Some("hunter2"));
         let url = address.with_password(Some(&"other".into())).unwrap();

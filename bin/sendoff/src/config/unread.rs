@@ -148,7 +148,7 @@ impl Subject {
 }
 
 fn is_secret(key: &str) -> bool {
-    ["url", "password", "secret", "token"]
+    ["url", "password", "secret", "token", "header", "body", "nkey"]
         .iter()
         .any(|word| key.contains(word))
 }
