@@ -4,11 +4,12 @@ use std::fmt;
 use std::path::PathBuf;
 
 use sendoff::{Error, ErrorKind, Result};
+use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
 /// A password, a token, a key. In a configuration it is a string, `{ env = "NAME" }` or `{ file = "path" }`.
 ///
-/// It prints as `***`, whatever prints it.
+/// It prints as `***`, whatever prints it; serialised, it is still where it is kept.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Secret {
@@ -81,10 +82,17 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where it comes from, or `***`.
+/// Where it is kept, as it is written in a configuration, or `***`.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(&format_args!("{self:?}"))
+        let (kind, place) = match self {
+            Self::Value(_) => return serializer.serialize_str("***"),
+            Self::Env { env } => ("env", env.as_str().into()),
+            Self::File { file } => ("file", file.to_string_lossy()),
+        };
+        let mut map = serializer.serialize_map(Some(1))?;
+        map.serialize_entry(kind, &place)?;
+        map.end()
     }
 }
 
@@ -115,6 +123,14 @@ mod tests {
         let secret = Secret::from("hunter2");
         assert_eq!(format!("{secret:?}"), "***");
         assert_eq!(serde_json::to_string(&secret).unwrap(), "\"***\"");
+    }
+
+    #[test]
+    fn where_a_secret_is_kept_can_be_read_again() {
+        for text in [r#"{"env":"A"}"#, r#"{"file":"/run/a"}"#] {
+            let secret: Secret = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&secret).unwrap(), text);
+        }
     }
 
     #[test]

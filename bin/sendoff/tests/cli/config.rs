@@ -83,6 +83,30 @@ fn what_config_show_prints_is_a_configuration() {
 }
 
 #[test]
+fn secrets_that_are_kept_elsewhere_are_shown_with_their_place_and_can_be_read_again() {
+    let sandbox = bare();
+    let sinks = "[database]\nurl = \"sqlite:a.db\"\n\
+                 [[sink]]\nname = \"hook\"\ntype = \"http\"\nurl = { file = \"url\" }\nbody = { file = \"body\" }\n\
+                 secrets = [{ env = \"A\" }, { file = \"b\" }]\n\
+                 headers = { authorization = { env = \"C\" }, x-tenant = \"{header:tenant}\" }\n\
+                 [[sink]]\nname = \"nats\"\ntype = \"nats\"\nurl = \"nats://h\"\nuser = \"me\"\npassword = { env = \"D\" }\n";
+    sandbox.write("sendoff.toml", sinks);
+    let shown = sandbox.ok(["config", "show"]).out;
+    sandbox.write("shown.toml", &shown);
+    assert_eq!(sandbox.ok(["config", "show", "--config", "shown.toml"]).out, shown);
+    let json = sandbox.json(&["config", "show"]);
+    let (hook, nats) = (&json["sink"][0], &json["sink"][1]);
+    assert_eq!(hook["url"]["file"], "url");
+    assert_eq!(
+        (&hook["secrets"][0]["env"], &hook["secrets"][1]["file"]),
+        (&"A".into(), &"b".into())
+    );
+    assert_eq!(hook["headers"]["authorization"]["env"], "C");
+    assert_eq!(hook["headers"]["x-tenant"], "{header:tenant}");
+    assert_eq!(nats["password"]["env"], "D");
+}
+
+#[test]
 fn the_environment_wins_over_the_file_and_flags_over_both() {
     let sandbox = bare();
     sandbox.write("sendoff.toml", "[database]\nurl = \"sqlite:file.db\"\n");
