@@ -11,30 +11,82 @@ pub fn percent(letter: char, out: &mut String) {
     }
 }
 
-/// A header's value as it is, if every protocol can carry it so: no control characters (a line break would end the
-/// header, or begin another), no spaces at its ends (readers trim them), nothing that is no character. Any other is
-/// percent-encoded, `%` and spaces included, and has to be named in the header [`ENCODED`], so that it can be read back.
-pub fn header_value(value: &str) -> Cow<'_, str> {
-    let at_ends = value.starts_with(' ') || value.ends_with(' ');
-    if !at_ends && !value.contains(is_unsafe) {
-        return value.into();
+/// The header that names, with commas in between, the headers whose values are percent-encoded.
+pub const ENCODED: &str = "sendoff-encoded";
+/// The header that names, with commas in between, the headers whose names themselves are percent-encoded.
+pub const ENCODED_NAMES: &str = "sendoff-encoded-names";
+
+/// Makes headers that a protocol can carry, and keeps account of those that had to be encoded, so that a consumer can
+/// read them back: [`Encodings::headers`] tell it.
+#[derive(Debug, Default)]
+pub struct Encodings {
+    values: String,
+    names: String,
+}
+
+impl Encodings {
+    /// A header's name as it is, if all of its letters are safe and none is a comma. Any other is percent-encoded, `%`
+    /// and spaces included.
+    pub fn name<'a>(&mut self, name: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
+        let safe = encoded(name, |letter| letter != ',' && is_safe(letter));
+        if let Cow::Owned(safe) = &safe {
+            add(safe, &mut self.names);
+        }
+        safe
     }
-    let mut safe = String::with_capacity(value.len() + 8);
-    for letter in value.chars() {
-        if is_unsafe(letter) || letter == '%' || letter == ' ' {
-            percent(letter, &mut safe);
-        } else {
+
+    /// A header's value as it is, if all of its letters are safe and no space is at its ends, where readers trim it. Any
+    /// other is percent-encoded, `%` and spaces included. `name` is the header's name as [`Encodings::name`] gave it.
+    pub fn value<'a>(&mut self, name: &str, value: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
+        let safe = encoded(value, is_safe);
+        if matches!(safe, Cow::Owned(_)) {
+            add(name, &mut self.values);
+        }
+        safe
+    }
+
+    /// The headers that tell of it; none if nothing was encoded.
+    pub fn headers(self) -> impl Iterator<Item = (&'static str, String)> {
+        let marks = [(ENCODED, self.values), (ENCODED_NAMES, self.names)];
+        marks.into_iter().filter(|(_, names)| !names.is_empty())
+    }
+
+    /// Whether a header would pass for one of [`Encodings::headers`]: it must not come from a message.
+    pub fn is_own(name: &str) -> bool {
+        name.eq_ignore_ascii_case(ENCODED) || name.eq_ignore_ascii_case(ENCODED_NAMES)
+    }
+}
+
+fn add(name: &str, list: &mut String) {
+    if !list.is_empty() {
+        list.push(',');
+    }
+    list.push_str(name);
+}
+
+fn encoded(text: &str, is_safe: impl Fn(char) -> bool) -> Cow<'_, str> {
+    let at_ends = text.starts_with(' ') || text.ends_with(' ');
+    if !at_ends && text.chars().all(&is_safe) {
+        return text.into();
+    }
+    let mut safe = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_safe(letter) && letter != '%' && letter != ' ' {
             safe.push(letter);
+        } else {
+            percent(letter, &mut safe);
         }
     }
     safe.into()
 }
 
-/// The header that names, with commas in between, the headers whose values [`header_value`] had to encode.
-pub const ENCODED: &str = "sendoff-encoded";
+/// What every protocol can carry that knows Unicode: the opposite of [`is_unsafe`].
+pub fn is_safe(letter: char) -> bool {
+    !is_unsafe(letter)
+}
 
-/// Whether brokers may refuse a letter, or the whole connection because of it: control characters, and what Unicode says
-/// is no character.
+/// Whether brokers may refuse a letter, or the whole connection because of it: control characters (a line break would
+/// end a header, or begin another), and what Unicode says is no character.
 pub fn is_unsafe(letter: char) -> bool {
     let code = u32::from(letter);
     letter.is_control() || (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE
@@ -45,19 +97,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_that_any_header_can_carry_stays_as_it_is() {
-        for value in ["", "a b", "100%", "a=b%20c", "ä", "\u{2028}"] {
-            assert!(
-                matches!(header_value(value), Cow::Borrowed(same) if same == value),
-                "{value:?}"
-            );
+    fn a_header_that_can_be_carried_stays_as_it_is_and_is_not_told() {
+        let mut encodings = Encodings::default();
+        for text in ["", "a b", "100%", "a=b%20c", "ä", "\u{2028}"] {
+            let value = encodings.value("x", text, is_safe);
+            assert!(matches!(value, Cow::Borrowed(same) if same == text), "{text:?}");
+            let name = encodings.name(text, is_safe);
+            assert!(matches!(name, Cow::Borrowed(same) if same == text), "{text:?}");
         }
+        assert_eq!(encodings.headers().count(), 0);
     }
 
     #[test]
-    fn a_value_that_would_break_out_is_encoded_as_a_whole() {
-        assert_eq!(header_value("a\r\nb: 100%"), "a%0D%0Ab:%20100%25");
-        assert_eq!(header_value(" a"), "%20a");
-        assert_eq!(header_value("\u{fffe}\u{85}"), "%EF%BF%BE%C2%85");
+    fn what_would_break_out_is_encoded_as_a_whole_and_told() {
+        let mut encodings = Encodings::default();
+        assert_eq!(encodings.value("a", "a\r\nb: 100%", is_safe), "a%0D%0Ab:%20100%25");
+        assert_eq!(encodings.value("b", " a", is_safe), "%20a");
+        assert_eq!(encodings.value("c", "\u{fffe}\u{85}", is_safe), "%EF%BF%BE%C2%85");
+        assert_eq!(encodings.name("x,y 100%", is_safe), "x%2Cy%20100%25");
+        assert_eq!(encodings.name("ä", |letter| letter.is_ascii()), "%C3%A4");
+        let told: Vec<_> = encodings.headers().collect();
+        let names = "x%2Cy%20100%25,%C3%A4".to_owned();
+        assert_eq!(told, [(ENCODED, "a,b,c".to_owned()), (ENCODED_NAMES, names)]);
+        assert!(Encodings::is_own("Sendoff-Encoded") && Encodings::is_own(ENCODED_NAMES));
     }
 }

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | how a message is written: raw, JSON envelope, CloudEvents | [`Format`] |
 //! | names made out of a message: subjects, routing keys, paths | [`Template`] |
+//! | whole bodies made out of a message | [`BodyTemplate`] |
 //! | text that protocols would choke on | [`escape`] |
 //! | who is on the other side | [`TlsConfig`] |
 //! | the connection, made once for all batches | [`Line`] |
@@ -12,9 +13,11 @@
 #![forbid(unsafe_code)]
 
 mod address;
+mod body;
 mod cloudevents;
 pub mod duration;
 pub mod escape;
+mod field;
 mod format;
 mod line;
 mod secret;
@@ -22,6 +25,7 @@ mod template;
 mod tls;
 
 pub use address::Address;
+pub use body::BodyTemplate;
 pub use format::{Encoded, Format, Names};
 pub use line::{Dial, Line, Refusal};
 pub use secret::Secret;

@@ -6,10 +6,13 @@ use std::str::FromStr;
 use sendoff::{Delivery, Error, ErrorKind};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::field::{Field, with_default};
+
 /// A text with fields of the message in braces: `orders.{topic}`, `{aggregate_type}/{aggregate_id}`, `{header:tenant}`.
 /// `{key|none}` has a default for messages that lack the field; `{{` is a brace.
 ///
-/// Fields: `id`, `topic`, `key`, `aggregate_type`, `aggregate_id`, `schema_version`, `priority`, `header:NAME`.
+/// Fields: `id`, `topic`, `key`, `aggregate_type`, `aggregate_id`, `schema_version`, `priority`, `created_at` (RFC 3339),
+/// `header:NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -22,18 +25,6 @@ enum Part {
     Field(Field, Option<String>),
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum Field {
-    Id,
-    Topic,
-    Key,
-    AggregateType,
-    AggregateId,
-    SchemaVersion,
-    Priority,
-    Header(String),
-}
-
 /// The message lacks a field that the template wants. This message can never be sent with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfilled {
@@ -41,14 +32,27 @@ pub struct Unfilled {
     field: String,
 }
 
+impl Unfilled {
+    pub(crate) fn new(template: &str, field: &Field) -> Self {
+        Self {
+            template: template.to_owned(),
+            field: field.to_string(),
+        }
+    }
+
+    /// In words, without the template, which may hold a secret: `what` is the setting that it belongs to.
+    pub fn wanted_by(&self, what: &str) -> String {
+        let field = &self.field;
+        format!(
+            "the message has no {field}, which {what} wants (give it a default like {{{field}|none}}, then retry the \
+             message)"
+        )
+    }
+}
+
 impl fmt::Display for Unfilled {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { template, field } = self;
-        write!(
-            f,
-            "the message has no {field}, which the template {template} wants (give it a default like {{{field}|none}}, \
-             then retry the message)"
-        )
+        f.write_str(&self.wanted_by(&format!("the template {}", self.template)))
     }
 }
 
@@ -85,9 +89,11 @@ impl Template {
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Field(field, default) => {
-                    field.write(delivery, default.as_deref(), &self.text, &escape, &mut out)?;
-                }
+                Part::Field(field, default) => match (field.of(delivery), default) {
+                    (Some(value), _) => escape(field.name(), &value, &mut out),
+                    (None, Some(default)) => escape(field.name(), default, &mut out),
+                    (None, None) => return Err(Unfilled::new(&self.text, field)),
+                },
             }
         }
         Ok(out)
@@ -101,101 +107,23 @@ impl Template {
             _ => None,
         }
     }
-}
 
-impl Field {
-    fn write(
-        &self,
-        delivery: &Delivery,
-        default: Option<&str>,
-        template: &str,
-        escape: &impl Fn(&str, &str, &mut String),
-        out: &mut String,
-    ) -> Result<(), Unfilled> {
-        let number;
-        let value = match self {
-            Self::Id => {
-                number = delivery.id.to_string();
-                Some(number.as_str())
-            }
-            Self::Topic => Some(delivery.topic.as_str()),
-            Self::Key => delivery.key.as_deref(),
-            Self::AggregateType => delivery.aggregate_type.as_deref(),
-            Self::AggregateId => delivery.aggregate_id.as_deref(),
-            Self::SchemaVersion => {
-                number = delivery
-                    .schema_version
-                    .map(|version| version.to_string())
-                    .unwrap_or_default();
-                delivery.schema_version.map(|_| number.as_str())
-            }
-            Self::Priority => {
-                number = delivery.priority.to_string();
-                Some(number.as_str())
-            }
-            Self::Header(name) => delivery.headers.get(name),
+    /// The text before the first field.
+    pub fn start(&self) -> &str {
+        match self.parts.first() {
+            Some(Part::Text(text)) => text,
+            Some(Part::Field(..)) | None => "",
+        }
+    }
+
+    /// The fields alone, for templates whose text may hold a secret: everything else is `***`.
+    pub fn masked(&self) -> String {
+        let part = |part: &Part| match part {
+            Part::Text(_) => "***".to_owned(),
+            Part::Field(field, None) => format!("{{{field}}}"),
+            Part::Field(field, Some(_)) => format!("{{{field}|***}}"),
         };
-        match value.or(default) {
-            Some(value) => {
-                escape(self.name(), value, out);
-                Ok(())
-            }
-            None => Err(Unfilled {
-                template: template.to_owned(),
-                field: self.to_string(),
-            }),
-        }
-    }
-}
-
-impl Field {
-    fn name(&self) -> &'static str {
-        match self {
-            Self::Id => "id",
-            Self::Topic => "topic",
-            Self::Key => "key",
-            Self::AggregateType => "aggregate_type",
-            Self::AggregateId => "aggregate_id",
-            Self::SchemaVersion => "schema_version",
-            Self::Priority => "priority",
-            Self::Header(_) => "header",
-        }
-    }
-}
-
-impl fmt::Display for Field {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Header(name) => write!(f, "header:{name}"),
-            field => f.write_str(field.name()),
-        }
-    }
-}
-
-impl FromStr for Field {
-    type Err = Error;
-
-    fn from_str(text: &str) -> Result<Self, Error> {
-        Ok(match text {
-            "id" => Self::Id,
-            "topic" => Self::Topic,
-            "key" => Self::Key,
-            "aggregate_type" => Self::AggregateType,
-            "aggregate_id" => Self::AggregateId,
-            "schema_version" => Self::SchemaVersion,
-            "priority" => Self::Priority,
-            other => match other.strip_prefix("header:") {
-                Some(name) if !name.is_empty() => Self::Header(name.to_owned()),
-                _ => {
-                    return Err(Error::new(ErrorKind::Invalid, format!("a template has the field {{{other}}}"))
-                        .because("messages have no such field")
-                        .next_step(
-                            "use id, topic, key, aggregate_type, aggregate_id, schema_version, priority or header:NAME; \
-                             write {{ for a brace",
-                        ));
-                }
-            },
-        })
+        self.parts.iter().map(part).collect()
     }
 }
 
@@ -225,11 +153,8 @@ impl FromStr for Template {
             if !plain.is_empty() {
                 parts.push(Part::Text(std::mem::take(&mut plain)));
             }
-            let (field, default) = match behind[..end].split_once('|') {
-                Some((field, default)) => (field, Some(default.to_owned())),
-                None => (&behind[..end], None),
-            };
-            parts.push(Part::Field(field.parse()?, default));
+            let (field, default) = with_default(&behind[..end]);
+            parts.push(Part::Field(field.parse()?, default.map(str::to_owned)));
             rest = &behind[end + 1..];
         }
         plain.push_str(rest);
@@ -260,5 +185,28 @@ impl<'de> Deserialize<'de> for Template {
         String::deserialize(deserializer)?
             .parse()
             .map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_of_a_template_with_a_secret_is_its_fields() {
+        let template: Template = "Bearer hunter2 {key|hunter2}{header:tenant}".parse().unwrap();
+        assert_eq!(template.masked(), "***{key|***}{header:tenant}");
+        assert_eq!(template.start(), "Bearer hunter2 ");
+        assert_eq!("{topic}/a".parse::<Template>().unwrap().start(), "");
+    }
+
+    #[test]
+    fn what_is_missing_can_be_told_without_the_template() {
+        let unfilled = Unfilled::new("Bearer hunter2 {key}", &Field::Key);
+        let said = unfilled.wanted_by("the header authorization");
+        assert!(
+            said.contains("no key, which the header authorization wants") && !said.contains("hunter2"),
+            "{said}"
+        );
     }
 }

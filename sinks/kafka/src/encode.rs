@@ -2,7 +2,7 @@
 
 use rdkafka::message::{Header, OwnedHeaders};
 use sendoff::{Delivery, Outcome};
-use sendoff_wire::escape::header_value;
+use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Encoded, Names};
 
 use crate::{KafkaConfig, error};
@@ -53,10 +53,17 @@ impl Outgoing<'_> {
             .encoded
             .headers
             .iter()
-            .filter(|(name, _)| !name.eq_ignore_ascii_case(CONTENT_TYPE));
-        own.fold(headers, |headers, (name, value)| {
+            .filter(|(name, _)| !name.eq_ignore_ascii_case(CONTENT_TYPE) && !Encodings::is_own(name));
+        let mut encodings = Encodings::default();
+        let headers = own.fold(headers, |headers, (name, value)| {
             headers.insert(Header {
-                key: &header_value(name),
+                key: &encodings.name(name, is_safe),
+                value: Some(value.as_bytes()),
+            })
+        });
+        encodings.headers().fold(headers, |headers, (name, value)| {
+            headers.insert(Header {
+                key: name,
                 value: Some(value.as_bytes()),
             })
         })

@@ -7,7 +7,7 @@ use mqtt_protocol_core::mqtt::packet::{
 };
 use mqtt_protocol_core::mqtt::result_code::MqttError;
 use sendoff::{Delivery, Outcome};
-use sendoff_wire::escape::{ENCODED, header_value};
+use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Encoded, Names};
 
 use crate::packet::put;
@@ -83,22 +83,17 @@ fn properties(config: &MqttConfig, encoded: &Encoded<'_>) -> Result<Properties, 
         let expiry = mqtt::MessageExpiryInterval::new(seconds).map_err(error::unwritable)?;
         properties.push(expiry.into());
     }
-    let content_type = header_value(&encoded.content_type);
+    let mut encodings = Encodings::default();
+    let content_type = encodings.value("content-type", &encoded.content_type, is_safe);
     let content_type = mqtt::ContentType::new(fitting(&content_type)?).map_err(error::unwritable)?;
     properties.push(content_type.into());
-    let mut encoded_names = String::new();
-    for (name, value) in encoded.headers.iter().filter(|(name, _)| name != ENCODED) {
-        let (safe_name, safe_value) = (header_value(name), header_value(value));
-        if safe_value != *value {
-            if !encoded_names.is_empty() {
-                encoded_names.push(',');
-            }
-            encoded_names.push_str(&safe_name);
-        }
-        push_pair(&safe_name, &safe_value, &mut properties)?;
+    for (name, value) in encoded.headers.iter().filter(|(name, _)| !Encodings::is_own(name)) {
+        let name = encodings.name(name, is_safe);
+        let value = encodings.value(&name, value, is_safe);
+        push_pair(&name, &value, &mut properties)?;
     }
-    if !encoded_names.is_empty() {
-        push_pair(ENCODED, &encoded_names, &mut properties)?;
+    for (name, value) in encodings.headers() {
+        push_pair(name, &value, &mut properties)?;
     }
     Ok(properties)
 }

@@ -6,7 +6,7 @@ use async_nats::HeaderMap;
 use async_nats::header::{HeaderName, HeaderValue, IntoHeaderName as _, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
 use bytes::Bytes;
 use sendoff::{Delivery, Outcome};
-use sendoff_wire::escape::{ENCODED, header_value, percent};
+use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Format, Names};
 
 use crate::NatsConfig;
@@ -66,28 +66,22 @@ fn headers(
     if let Some(stream) = &config.stream {
         put(NATS_EXPECTED_STREAM, stream.into());
     }
-    let mut encoded = String::new();
+    let mut encodings = Encodings::default();
     let mut put_safe = |name: &str, value: Cow<'_, str>| {
-        let name = header_name(name);
-        let safe = match header_value(&value) {
+        let name = header_name(name, &mut encodings);
+        let safe = match encodings.value(text(&name), &value, is_safe) {
             Cow::Owned(safe) => Some(safe),
             // It need not be copied.
             Cow::Borrowed(_) => None,
         };
-        if safe.is_some() {
-            if !encoded.is_empty() {
-                encoded.push(',');
-            }
-            encoded.push_str(text(&name));
-        }
         put(name, safe.map_or(value, Cow::Owned));
     };
     put_safe(CONTENT_TYPE, content_type);
     for (name, value) in own.into_iter().filter(|(name, _)| !is_reserved(name)) {
         put_safe(&name, value);
     }
-    if !encoded.is_empty() {
-        put(HeaderName::from_static(ENCODED), encoded.into());
+    for (name, value) in encodings.headers() {
+        put(HeaderName::from_static(name), value.into());
     }
     (headers, size)
 }
@@ -96,10 +90,12 @@ fn text(name: &HeaderName) -> &str {
     name.as_ref()
 }
 
-fn header_name(name: &str) -> HeaderName {
+/// A name with everything encoded that would end it.
+fn header_name(name: &str, encodings: &mut Encodings) -> HeaderName {
+    let is_safe = |letter: char| letter.is_ascii_graphic() && letter != ':';
     match FREQUENT.into_iter().find(|frequent| *frequent == name) {
         Some(frequent) => HeaderName::from_static(frequent),
-        None => (&*safe_name(name)).into_header_name(),
+        None => (&*encodings.name(name, is_safe)).into_header_name(),
     }
 }
 
@@ -107,22 +103,5 @@ fn header_name(name: &str) -> HeaderName {
 /// message.
 fn is_reserved(name: &str) -> bool {
     let begins = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("nats-"));
-    name.is_empty() || begins || name.eq_ignore_ascii_case(CONTENT_TYPE) || name.eq_ignore_ascii_case(ENCODED)
-}
-
-/// A name of a header with everything encoded that would end it.
-fn safe_name(name: &str) -> Cow<'_, str> {
-    let is_safe = |letter: char| letter.is_ascii_graphic() && letter != ':';
-    if name.chars().all(is_safe) {
-        return name.into();
-    }
-    let mut safe = String::with_capacity(name.len() + 8);
-    for letter in name.chars() {
-        if is_safe(letter) {
-            safe.push(letter);
-        } else {
-            percent(letter, &mut safe);
-        }
-    }
-    safe.into()
+    name.is_empty() || begins || name.eq_ignore_ascii_case(CONTENT_TYPE) || Encodings::is_own(name)
 }

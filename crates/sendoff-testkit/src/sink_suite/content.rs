@@ -111,6 +111,10 @@ fn specimens(scene: &Scene) -> Vec<Arc<Delivery>> {
         add("unicode", b"{}", &|delivery| {
             delivery.headers.insert("x-name", "gr\u{fc}n \u{1f980} \u{4e2d}");
         });
+        add("odd", b"{}", &|delivery| {
+            delivery.headers.insert("x-note", "one\r\nx-forged: 100%, two ");
+            delivery.headers.insert("odd, n\u{e4}me: 5%", "x");
+        });
     }
     specimens
 }

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use percent_encoding::percent_decode_str;
 use sendoff::Uuid;
 use sendoff_wire::Format;
 use serde_json::Value;
@@ -39,6 +40,7 @@ impl Copy {
             "a header came twice: {:?}",
             received.headers
         );
+        let headers = decoded(headers);
         match format {
             Format::Raw => from_headers(
                 received,
@@ -62,6 +64,24 @@ impl Copy {
             Format::CloudEvents => from_event(&fields(received), headers),
         }
     }
+}
+
+/// Headers that had to be encoded for the protocol are named in two others.
+fn decoded(mut headers: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    let mut named = |list: &str| -> Vec<String> {
+        let names = headers.remove(list).unwrap_or_default().to_ascii_lowercase();
+        names.split(',').map(str::to_owned).collect()
+    };
+    let (values, names) = (named("sendoff-encoded"), named("sendoff-encoded-names"));
+    let decode = |is_encoded: bool, text: String| match is_encoded {
+        true => percent_decode_str(&text).decode_utf8().expect("UTF-8").into_owned(),
+        false => text,
+    };
+    let pair = |(name, value): (String, String)| {
+        let value = decode(values.contains(&name), value);
+        (decode(names.contains(&name), name), value)
+    };
+    headers.into_iter().map(pair).collect()
 }
 
 fn from_headers(received: &Received, headers: BTreeMap<String, String>, names: [&str; 4]) -> Copy {

@@ -33,7 +33,7 @@ pub enum HeaderText {
     None,
     /// What ASCII can print.
     Ascii,
-    /// All.
+    /// All, names included; what the protocol cannot carry is encoded as `sendoff_wire::escape::Encodings` tells.
     Unicode,
 }
 
