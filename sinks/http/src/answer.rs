@@ -7,65 +7,96 @@ use sendoff::{Outcome, Reason};
 
 /// How often the relay asks again for an endpoint that is gone. It is answered without a request.
 const GONE_PAUSE: Duration = Duration::from_secs(15 * 60);
+/// The longest that an endpoint can keep all messages waiting by asking for it. One that is back earlier is found then.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
 
-/// Whether all messages go to the same URL. If so, what concerns the endpoint concerns the sink as a whole, and messages
-/// wait for it; if not, one endpoint must not stop the others, and it concerns this message alone.
+/// What all messages have in common. Where it is at fault every message would fare alike, so that the sink is down and
+/// messages wait; where it is not, one endpoint must not stop the others, and it concerns this message alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Scope {
-    /// One URL for all.
-    Sink,
-    /// Each message has its own.
-    Message,
+pub(crate) struct Shared {
+    /// Scheme, host and port.
+    pub(crate) origin: bool,
+    /// The whole URL.
+    pub(crate) url: bool,
+    /// What we log in with.
+    pub(crate) login: bool,
 }
 
-/// The outcome of an answer by `origin`. `size` is how large the body was, `asked` the endpoint's `Retry-After`.
-pub(crate) fn outcome(status: StatusCode, origin: &str, scope: Scope, size: usize, asked: Option<Duration>) -> Outcome {
+/// An answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Answer<'a> {
+    pub(crate) status: StatusCode,
+    /// Whose.
+    pub(crate) origin: &'a str,
+    /// How large the body of the request was.
+    pub(crate) size: usize,
+    /// The endpoint's `Retry-After`.
+    pub(crate) asked: Option<Duration>,
+    /// Whether other messages were answered just now by what is behind the gateway: then there is no outage, and a
+    /// message that makes a gateway give up must not hold up the rest for ever.
+    pub(crate) serves_others: bool,
+}
+
+/// The outcome of an answer.
+pub(crate) fn outcome(answer: Answer<'_>, shared: Shared) -> Outcome {
+    let Answer { status, origin, .. } = answer;
     let said = |next: &str| Reason::new(format!("{origin} answered {} ({next})", told(status)));
-    let temporary = |next: &str| {
-        let reason = said(next);
-        Outcome::Temporary(match asked {
-            Some(delay) => reason.retry_after(delay),
-            None => reason,
-        })
-    };
+    let temporary = |next: &str| Outcome::Temporary(later(said(next), answer.asked));
     match status.as_u16() {
         200..=299 => Outcome::Delivered,
         300..=399 => Outcome::Permanent(said(
             "redirects are not followed: set the url to where it leads, then retry the message",
         )),
-        // The same credentials go with every message.
-        401 | 407 if scope == Scope::Sink => Outcome::SinkDown(said(
+        401 | 407 if shared.login => Outcome::SinkDown(said(
             "check the headers, the secrets and this machine's clock; messages wait until then",
         )),
         408 => temporary("it was too slow to take the request; it is tried again"),
-        410 => gone(origin, scope),
+        410 => gone(origin, shared),
         413 => Outcome::Permanent(Reason::new(format!(
-            "{origin} answered {} to a body of {size} bytes (raise its limit, then retry the message)",
-            told(status)
+            "{origin} answered {} to a body of {} bytes (raise its limit, then retry the message)",
+            told(status),
+            answer.size
         ))),
         425 => temporary("it is tried again"),
         429 => temporary("it has had too many requests; lower requests_per_host if this goes on"),
         400..=499 => Outcome::Permanent(said(
             "its log tells why it refuses this message; retry it once that is mended",
         )),
+        _ if is_outage(status) && shared.origin && !answer.serves_others => {
+            let asked = answer.asked.map(|delay| delay.min(LONGEST_PAUSE));
+            Outcome::SinkDown(later(
+                said("what is behind it does not answer; messages wait until it does"),
+                asked,
+            ))
+        }
         500..=599 => temporary("its log tells why; it is tried again"),
         // Not a status of HTTP's: who knows what it means knows whether it arrived.
         _ => Outcome::Unknown(said("this is no status of HTTP: check what is listening there")),
     }
 }
 
-/// The endpoint wants no more messages. Nothing is lost: they wait, or are dead letters that can be retried.
-pub(crate) fn gone(origin: &str, scope: Scope) -> Outcome {
-    let said = format!("{origin} answered 410 Gone: it wants no more messages, and gets none until the relay restarts");
-    match scope {
-        Scope::Sink => Outcome::SinkDown(
-            Reason::new(format!(
-                "{said} (correct the url, or take the sink out of its routes; messages wait)"
-            ))
-            .retry_after(GONE_PAUSE),
-        ),
-        Scope::Message => Outcome::Permanent(format!("{said} (retry the message if that was a mistake)").into()),
+/// Whether a gateway says that nobody is behind it: the last three are what Cloudflare says.
+pub(crate) fn is_outage(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 502..=504 | 521..=523)
+}
+
+fn later(reason: Reason, asked: Option<Duration>) -> Reason {
+    match asked {
+        Some(delay) => reason.retry_after(delay),
+        None => reason,
     }
+}
+
+/// The endpoint wants no more messages. Nothing is lost: they wait, or are dead letters that can be retried.
+pub(crate) fn gone(origin: &str, shared: Shared) -> Outcome {
+    let said = format!("{origin} answered 410 Gone: it wants no more messages, and gets none until the relay restarts");
+    if shared.url {
+        let next = "correct the url, or take the sink out of its routes; messages wait";
+        return Outcome::SinkDown(Reason::new(format!("{said} ({next})")).retry_after(GONE_PAUSE));
+    }
+    let next =
+        "if that was a mistake, restart the relay, then retry the message; else discard it, and emit no more for it";
+    Outcome::Permanent(format!("{said} ({next})").into())
 }
 
 /// Number and name. The words that the endpoint itself sent may be anything.
@@ -80,12 +111,34 @@ fn told(status: StatusCode) -> String {
 mod tests {
     use super::*;
 
-    fn kind(status: u16, scope: Scope) -> &'static str {
-        let status = StatusCode::from_u16(status).unwrap();
-        match outcome(status, "https://h", scope, 3, Some(Duration::from_secs(7))) {
+    const OWN: Shared = Shared {
+        origin: false,
+        url: false,
+        login: false,
+    };
+    const HOST: Shared = Shared { origin: true, ..OWN };
+    const ALL: Shared = Shared {
+        origin: true,
+        url: true,
+        login: true,
+    };
+    const DELAY: Duration = Duration::from_secs(7);
+
+    fn answer(status: u16) -> Answer<'static> {
+        Answer {
+            status: StatusCode::from_u16(status).unwrap(),
+            origin: "https://h",
+            size: 12_345,
+            asked: Some(DELAY),
+            serves_others: false,
+        }
+    }
+
+    fn kind(answer: Answer<'_>, shared: Shared) -> &'static str {
+        match outcome(answer, shared) {
             Outcome::Delivered => "delivered",
             Outcome::Temporary(reason) => {
-                assert_eq!(reason.asked_delay(), Some(Duration::from_secs(7)));
+                assert_eq!(reason.asked_delay(), Some(DELAY));
                 "temporary"
             }
             Outcome::Permanent(_) => "permanent",
@@ -97,25 +150,49 @@ mod tests {
     #[test]
     fn every_status_has_its_meaning() {
         for status in 100..=999 {
-            let expected = match status {
+            let own = match status {
                 200..=299 => "delivered",
                 408 | 425 | 429 | 500..=599 => "temporary",
                 300..=499 => "permanent",
                 _ => "unknown",
             };
-            assert_eq!(kind(status, Scope::Message), expected, "{status}");
-            let expected = match status {
-                401 | 407 | 410 => "down",
-                _ => expected,
+            assert_eq!(kind(answer(status), OWN), own, "{status}");
+            let host = match status {
+                502 | 503 | 504 | 521 | 522 | 523 => "down",
+                _ => own,
             };
-            assert_eq!(kind(status, Scope::Sink), expected, "{status}");
+            assert_eq!(kind(answer(status), HOST), host, "{status}");
+            let all = match status {
+                401 | 407 | 410 => "down",
+                _ => host,
+            };
+            assert_eq!(kind(answer(status), ALL), all, "{status}");
+        }
+    }
+
+    #[test]
+    fn a_message_that_alone_makes_a_gateway_give_up_is_charged() {
+        let alone = Answer {
+            serves_others: true,
+            ..answer(504)
+        };
+        assert_eq!(kind(alone, ALL), "temporary");
+    }
+
+    #[test]
+    fn an_endpoint_cannot_stop_all_messages_for_a_day() {
+        for (asked, delay) in [(7, 7), (86_400, 900)] {
+            let asked = Some(Duration::from_secs(asked));
+            let Outcome::SinkDown(reason) = outcome(Answer { asked, ..answer(503) }, HOST) else {
+                panic!("nobody is there");
+            };
+            assert_eq!(reason.asked_delay(), Some(Duration::from_secs(delay)));
         }
     }
 
     #[test]
     fn a_body_that_is_too_large_is_told_with_its_size() {
-        let Outcome::Permanent(reason) = outcome(StatusCode::PAYLOAD_TOO_LARGE, "https://h", Scope::Sink, 12_345, None)
-        else {
+        let Outcome::Permanent(reason) = outcome(answer(413), ALL) else {
             panic!("it can never work");
         };
         assert!(reason.text().contains("12345 bytes"), "{reason:?}");

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use ipnet::IpNet;
-use reqwest::header::HeaderName;
+use reqwest::header::{HeaderName, HeaderValue};
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Format, Secret, TlsConfig, duration};
+use sendoff_wire::{BodyTemplate, Format, Secret, TlsConfig, duration};
 use serde::{Deserialize, Serialize};
 
-use crate::Endpoint;
 use crate::encode::is_ours;
+use crate::{Endpoint, HeaderTemplate};
 
 /// Which endpoint, what it gets, and how long it may take.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -27,9 +27,19 @@ pub struct HttpConfig {
     /// The attribute `source` of CloudEvents: who sends them; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// Headers that every request has, such as `authorization`. They win over headers of the message.
+    /// A body instead of what the format writes: see [`BodyTemplate`]. It is never shown, because it may hold a token.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<Secret>,
+    /// What `body` is; `application/json` unless set. It decides how fields are written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// Headers that every request has, such as `authorization`, with fields of the message if they are to differ. They win
+    /// over headers of the message.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub headers: BTreeMap<String, Secret>,
+    pub headers: BTreeMap<String, HeaderTemplate>,
+    /// Larger bodies are refused without being sent; no limit unless set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_message_bytes: Option<usize>,
     /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several every request has a signature by each,
     /// so that a secret can be changed without a gap. None: requests are not signed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -37,7 +47,8 @@ pub struct HttpConfig {
     /// How long connecting may take, name look-up and TLS included; 4 s unless set.
     #[serde(default = "connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
-    /// How long one request may take, connecting included; 15 s unless set.
+    /// How long the answer may take once the connection is there; 15 s unless set. A connection that is used again
+    /// leaves the time for connecting to the answer, so that a request takes at most both together.
     #[serde(default = "request_timeout", with = "duration")]
     pub request_timeout: Duration,
     /// How many requests may be under way to one host; 16 unless set.
@@ -73,7 +84,10 @@ impl HttpConfig {
             method: Method::default(),
             format: Format::default(),
             source: source(),
+            body: None,
+            content_type: None,
             headers: BTreeMap::new(),
+            max_message_bytes: None,
             secrets: Vec::new(),
             connect_timeout: connect_timeout(),
             request_timeout: request_timeout(),
@@ -96,6 +110,7 @@ impl HttpConfig {
             ("request_timeout", self.request_timeout.is_zero()),
             ("requests_per_host", self.requests_per_host == 0),
             ("requests", self.requests == 0),
+            ("max_message_bytes", self.max_message_bytes == Some(0)),
         ];
         if let Some((name, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             return invalid(format!("{name} of the HTTP sink is 0"), "use more, or leave it out");
@@ -106,11 +121,16 @@ impl HttpConfig {
                 "use a name like /shop/orders",
             );
         }
+        self.validate_body()?;
         for name in self.headers.keys() {
             match HeaderName::try_from(name) {
                 Err(_) => {
                     let what = format!("a header cannot be called {name:?}");
                     return invalid(what, "use letters, digits and -, such as x-api-key");
+                }
+                Ok(name) if name == reqwest::header::CONTENT_TYPE => {
+                    let what = format!("the header {name} is set by the HTTP sink itself");
+                    return invalid(what, "take it out; content_type says what a body is");
                 }
                 Ok(name) if is_ours(&name) => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
@@ -120,6 +140,44 @@ impl HttpConfig {
             }
         }
         Ok(())
+    }
+
+    fn validate_body(&self) -> Result<()> {
+        let invalid =
+            |what: &str, why: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).because(why).next_step(next));
+        let Some(body) = &self.body else {
+            return match &self.content_type {
+                None => Ok(()),
+                Some(_) => invalid(
+                    "content_type of the HTTP sink stands alone",
+                    "without a body of its own a request has the content type of the message, or that of the format",
+                    "add body, or take content_type out",
+                ),
+            };
+        };
+        if self.format != Format::Raw {
+            return invalid(
+                "body and format of the HTTP sink are both set",
+                "each says what is sent",
+                "keep one of the two",
+            );
+        }
+        if HeaderValue::try_from(self.content_type()).is_err() || self.content_type().is_empty() {
+            return invalid(
+                "content_type of the HTTP sink cannot be used",
+                "it cannot go over HTTP",
+                "write it like application/json",
+            );
+        }
+        match body {
+            Secret::Value(text) => BodyTemplate::new(text, self.content_type()).map(|_| ()),
+            Secret::Env { .. } | Secret::File { .. } => Ok(()),
+        }
+    }
+
+    /// What `body` is.
+    pub(crate) fn content_type(&self) -> &str {
+        self.content_type.as_deref().unwrap_or("application/json")
     }
 }
 
@@ -170,6 +228,14 @@ mod tests {
             ("headers = { 'a b' = 'x' }", "a b"),
             ("headers = { Host = 'x' }", "host"),
             ("headers = { webhook-id = 'x' }", "webhook-id"),
+            ("headers = { content-type = 'x' }", "content_type"),
+            ("headers = { x-tenant = '{header:}' }", "{header:tenant}"),
+            ("body = '{\"a\": \"{tpoic}\"}'", "header:NAME"),
+            ("body = '{\"a\": }'", "JSON"),
+            ("body = '{}'\nformat = 'envelope'", "both set"),
+            ("body = '{}'\ncontent_type = ''", "content_type"),
+            ("content_type = 'text/plain'", "add body"),
+            ("max_message_bytes = 0", "max_message_bytes"),
             ("allow_private = ['10.0.0.0/40']", "allow_private"),
             ("method = 'get'", "method"),
             ("tiemout = 1", "tiemout"),
@@ -182,7 +248,8 @@ mod tests {
     #[test]
     fn what_it_prints_holds_no_secret() {
         let text = "url = 'https://me:hunter2@example.com/hook?token=hunter2'\nsecrets = ['hunter2']\n\
-                    headers = { authorization = 'Bearer hunter2' }";
+                    body = '{\"token\": \"hunter2\"}'\n\
+                    headers = { authorization = 'Bearer hunter2', x-tenant = 'hunter2{header:tenant}' }";
         let config: HttpConfig = toml::from_str(text).unwrap();
         let shown = format!("{config:?}{}", toml::to_string(&config).unwrap());
         assert!(

@@ -1,9 +1,15 @@
 //! A message becomes the headers and the body of a request.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use sendoff::Delivery;
-use sendoff_wire::{Format, Names};
+use sendoff::{Delivery, Error, ErrorKind, Outcome, Result};
+use sendoff_wire::escape::{Encodings, percent};
+use sendoff_wire::{BodyTemplate, Format, Names};
+
+use crate::header::Filling;
+use crate::{HttpConfig, error};
 
 /// What the names of CloudEvents' attributes start with, in binary mode.
 const NAMES: Names = Names { prefix: "ce-" };
@@ -37,102 +43,158 @@ pub(crate) struct Encoded {
 
 /// Whether a header is set by the sink itself, so that neither a message nor a setting can.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
-    OURS.contains(&name.as_str()) || name.as_str().starts_with("webhook-")
+    OURS.contains(&name.as_str()) || name.as_str().starts_with("webhook-") || Encodings::is_own(name.as_str())
 }
 
-/// Writes a message. `extra` are the configured headers, which win over those of the message. The error tells why this
-/// message can never be sent.
-pub(crate) fn encode(delivery: &Delivery, format: Format, source: &str, extra: &HeaderMap) -> Result<Encoded, String> {
-    let encoded = format.encode(delivery, source, NAMES);
-    let mut headers = HeaderMap::with_capacity(encoded.headers.len() + extra.len() + 4);
-    for (name, value) in &encoded.headers {
-        let Ok(parsed) = HeaderName::try_from(name.as_ref()) else {
-            // An envelope has all headers in its body, too.
-            if format == Format::Envelope {
-                continue;
-            }
-            return Err(format!(
-                "its header {name:?} cannot go over HTTP, where names are letters, digits and - (use the format envelope, \
-                 or another name)"
-            ));
+/// Writes messages as the settings say.
+pub(crate) struct Encoder {
+    format: Format,
+    source: String,
+    /// They win over headers of the message.
+    headers: Vec<(HeaderName, Filling)>,
+    /// Instead of what the format writes.
+    body: Option<(BodyTemplate, HeaderValue)>,
+    limit: Option<usize>,
+}
+
+impl Encoder {
+    /// Reads the templates, and the secrets among them.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when one of them cannot be used.
+    pub(crate) fn new(config: &HttpConfig) -> Result<Self> {
+        let header = |(name, value): (&String, &crate::HeaderTemplate)| {
+            let filling = value.open(name)?;
+            let name = HeaderName::try_from(name).map_err(|_| unusable(&format!("the header {name}")))?;
+            Ok((name, filling))
         };
-        if !is_ours(&parsed) {
-            headers.insert(parsed, header_value(name, value)?);
+        let body = match &config.body {
+            Some(text) => {
+                let content_type = config.content_type();
+                let body = BodyTemplate::new(&text.reveal()?, content_type)?;
+                let value = HeaderValue::try_from(content_type).map_err(|_| unusable("content_type"))?;
+                Some((body, value))
+            }
+            None => None,
+        };
+        Ok(Self {
+            format: config.format,
+            source: config.source.clone(),
+            headers: config.headers.iter().map(header).collect::<Result<_>>()?,
+            body,
+            limit: config.max_message_bytes,
+        })
+    }
+
+    /// Writes a message. The error is the end of this one.
+    pub(crate) fn encode(&self, delivery: &Delivery) -> Result<Encoded, Outcome> {
+        let never = |why: String| Outcome::Permanent(why.into());
+        let encoded = self.format.encode(delivery, &self.source, NAMES);
+        let mut headers = HeaderMap::with_capacity(encoded.headers.len() + self.headers.len() + 4);
+        let mut encodings = Encodings::default();
+        for (name, value) in &encoded.headers {
+            let safe = encodings.name(name, is_token);
+            // Only one that is too long, or empty, is none by now.
+            let name = HeaderName::try_from(safe.as_ref()).map_err(|_| {
+                never("the name of one of its headers cannot go over HTTP (use another one)".to_owned())
+            })?;
+            if !is_ours(&name) && !self.headers.iter().any(|(own, _)| *own == name) {
+                let value = safe_value(&name, value, &mut encodings).map_err(never)?;
+                headers.insert(name, value);
+            }
+        }
+        for (name, filling) in &self.headers {
+            let value = filling.value(name, delivery, &mut encodings).map_err(never)?;
+            headers.insert(name, value);
+        }
+        let (body, content_type) = match &self.body {
+            Some((body, content_type)) => {
+                let body = body.fill(delivery).map_err(Outcome::Permanent)?;
+                (body.into(), content_type.clone())
+            }
+            None => {
+                let content_type = safe_value(&CONTENT_TYPE, &encoded.content_type, &mut encodings);
+                (encoded.body, content_type.map_err(never)?)
+            }
+        };
+        headers.insert(CONTENT_TYPE, content_type);
+        for (name, value) in encodings.headers() {
+            let value = HeaderValue::try_from(value).map_err(|_| never(unfit(name)))?;
+            headers.insert(name, value);
+        }
+        match self.limit {
+            Some(limit) if body.len() > limit => Err(error::too_large(body.len(), limit)),
+            Some(_) | None => Ok(Encoded { headers, body }),
         }
     }
-    headers.insert(
-        CONTENT_TYPE,
-        header_value(CONTENT_TYPE.as_str(), &encoded.content_type)?,
-    );
-    for (name, value) in extra {
-        headers.insert(name, value.clone());
-    }
-    Ok(Encoded {
-        headers,
-        body: encoded.body,
-    })
 }
 
-/// Values are printable ASCII on the wire. Everything else is percent-encoded, as the HTTP binding of CloudEvents says
-/// for its attributes. Fields of the message (`sendoff-*`, `ce-*`) always have their `%` encoded as well, so that they
-/// can always be decoded; another header is left alone as long as it is printable, because `baggage` and its like have
-/// percent signs of their own.
-fn header_value(name: &str, value: &str) -> Result<HeaderValue, String> {
-    let in_front = |prefix: &str| {
-        name.get(..prefix.len())
-            .is_some_and(|start| start.eq_ignore_ascii_case(prefix))
-    };
-    let is_event = in_front("ce-");
-    let is_printable = value.bytes().all(|byte| matches!(byte, b' '..=b'~')) && value.trim_matches(' ') == value;
-    let encoded = if is_printable && !is_event && !in_front("sendoff-") {
-        HeaderValue::try_from(value)
+fn unusable(what: &str) -> Error {
+    Error::new(ErrorKind::Invalid, format!("{what} of the HTTP sink cannot be used"))
+        .because("it cannot go over HTTP")
+        .next_step("use printable ASCII")
+}
+
+fn unfit(name: &str) -> String {
+    format!("the value of its header {name} cannot go over HTTP")
+}
+
+/// What names of headers are made of.
+fn is_token(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
+}
+
+/// A value is printable ASCII on the wire. What is not is percent-encoded, and told. The attributes of CloudEvents are
+/// encoded as their binding to HTTP says, which every reader of them undoes, so that they are not told.
+pub(crate) fn safe_value(name: &HeaderName, value: &str, encodings: &mut Encodings) -> Result<HeaderValue, String> {
+    let safe = if name.as_str().starts_with(NAMES.prefix) {
+        attribute(value)
     } else {
-        HeaderValue::try_from(percent_encoded(value, is_event))
+        encodings.value(name.as_str(), value, |letter| matches!(letter, ' '..='~'))
     };
-    encoded.map_err(|_| format!("the value of its header {name:?} cannot go over HTTP"))
+    HeaderValue::try_from(safe.as_ref()).map_err(|_| unfit(name.as_str()))
 }
 
-fn percent_encoded(value: &str, is_event: bool) -> String {
+fn attribute(value: &str) -> Cow<'_, str> {
     let mut out = String::with_capacity(value.len() + 8);
-    let last = value.len().saturating_sub(1);
-    for (at, byte) in value.bytes().enumerate() {
-        match byte {
-            // White space at the ends would be cut off on the way.
-            b' ' if !is_event && at != 0 && at != last => out.push(' '),
-            b'"' if !is_event => out.push('"'),
-            b'%' | b' ' | b'"' => push_encoded(byte, &mut out),
-            b'!'..=b'~' => out.push(char::from(byte)),
-            _ => push_encoded(byte, &mut out),
+    for letter in value.chars() {
+        match letter {
+            '!'..='~' if letter != '%' && letter != '"' => out.push(letter),
+            _ => percent(letter, &mut out),
         }
     }
-    out
-}
-
-/// Appends `%XX`.
-pub(crate) fn push_encoded(byte: u8, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    out.push('%');
-    out.push(char::from(HEX[usize::from(byte >> 4)]));
-    out.push(char::from(HEX[usize::from(byte & 15)]));
+    out.into()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn text(name: &str, value: &str) -> String {
-        header_value(name, value).unwrap().to_str().unwrap().to_owned()
+    fn text(name: &'static str, value: &str) -> (String, String) {
+        let mut encodings = Encodings::default();
+        let value = safe_value(&HeaderName::from_static(name), value, &mut encodings).unwrap();
+        let told = encodings.headers().map(|(_, names)| names).collect();
+        (value.to_str().unwrap().to_owned(), told)
     }
 
     #[test]
-    fn values_become_printable_and_can_be_decoded() {
-        assert_eq!(text("sendoff-key", "50% grün\n"), "50%25 gr%C3%BCn%0A");
-        assert_eq!(text("ce-subject", "a \"b\" 100%"), "a%20%22b%22%20100%25");
-        assert_eq!(text("baggage", "a=1%202,b=x"), "a=1%202,b=x");
-        assert_eq!(text("x-name", "Zoë 5%"), "Zo%C3%AB 5%25");
-        assert_eq!(text("x-name", " a "), "%20a%20");
-        assert_eq!(text("x-name", ""), "");
-        assert_eq!(text("x-name", "a\r\nhost: evil"), "a%0D%0Ahost: evil");
+    fn values_become_printable_and_it_is_told_which() {
+        for (name, value, sent, told) in [
+            ("sendoff-key", "50% grün\n", "50%25%20gr%C3%BCn%0A", "sendoff-key"),
+            ("sendoff-key", "50%", "50%", ""),
+            ("ce-subject", "a \"b\" 100% ü", "a%20%22b%22%20100%25%20%C3%BC", ""),
+            ("baggage", "a=1%202,b=x", "a=1%202,b=x", ""),
+            ("x-name", "Zoë 5%", "Zo%C3%AB%205%25", "x-name"),
+            ("x-name", " a ", "%20a%20", "x-name"),
+            ("x-name", "", "", ""),
+            ("x-name", "a\r\nhost: evil", "a%0D%0Ahost:%20evil", "x-name"),
+        ] {
+            assert_eq!(
+                text(name, value),
+                (sent.to_owned(), told.to_owned()),
+                "{name}: {value:?}"
+            );
+        }
     }
 
     #[test]
@@ -144,6 +206,7 @@ mod tests {
             "webhook-id",
             "webhook-anything",
             "content-type",
+            "sendoff-encoded",
         ] {
             assert!(is_ours(&HeaderName::from_static(name)), "{name}");
         }

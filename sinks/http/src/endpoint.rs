@@ -4,11 +4,10 @@ use std::cell::Cell;
 use std::fmt;
 
 use sendoff::{Delivery, Error, ErrorKind, Result};
+use sendoff_wire::escape::percent;
 use sendoff_wire::{Address, Secret, Template};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
-
-use crate::encode::push_encoded;
 
 /// The URL of an endpoint: a text with fields of the message in braces ([`Template`]), or where that text is kept
 /// (`{ env = "NAME" }`, `{ file = "path" }`), for endpoints whose URL is a secret.
@@ -16,7 +15,7 @@ use crate::encode::push_encoded;
 /// What a field holds is percent-encoded, so that it stays within its place: it cannot add a path segment or a
 /// parameter. A URL that is nothing but one field, such as `{header:endpoint}`, is taken as it is.
 ///
-/// Printed or serialised, it is without its password and parameters.
+/// Printed or serialised, it is without its user, its password and its parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Kept);
 
@@ -59,6 +58,8 @@ pub(crate) struct Target {
     template: Template,
     /// The URL, if it is the same for all messages.
     pub(crate) fixed: Option<Url>,
+    /// A URL with the scheme, the host and the port of all messages, if these are the same.
+    pub(crate) origin: Option<Url>,
     /// Whether the whole URL is one field of the message.
     is_field: bool,
 }
@@ -74,9 +75,14 @@ impl Target {
         if fixed.is_none() && !is_field && !text.starts_with("http://") && !text.starts_with("https://") {
             return Err(unusable("it starts with neither http:// nor https://".to_owned()));
         }
+        let origin = match &fixed {
+            Some(url) => Some(url.clone()),
+            None => fixed_origin(template.start()).map_err(unusable)?,
+        };
         Ok(Self {
             template,
             fixed,
+            origin,
             is_field,
         })
     }
@@ -96,7 +102,7 @@ impl Target {
                 escape(value, out);
             }
         });
-        let text = filled.map_err(|unfilled| unfilled.to_string())?;
+        let text = filled.map_err(|unfilled| unfilled.wanted_by("the url of the sink"))?;
         if dots.get() {
             return Err("a field of its URL is made of dots only, which would lead to another path".to_owned());
         }
@@ -108,6 +114,20 @@ impl Target {
 /// Scheme, host and port: what may be told about a URL. Paths and parameters hold secrets now and then.
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
+}
+
+/// The host that a template leads to whatever is filled in: only if it ends before the first field.
+fn fixed_origin(start: &str) -> Result<Option<Url>, String> {
+    let Some((scheme, rest)) = start.split_once("://") else {
+        return Ok(None);
+    };
+    match rest.find(['/', '?', '#', '\\']) {
+        None => Ok(None),
+        Some(end) => {
+            let url = Url::parse(&format!("{scheme}://{}", &rest[..end])).map_err(|error| error.to_string());
+            http(url).map(Some)
+        }
+    }
 }
 
 fn http(url: Result<Url, String>) -> Result<Url, String> {
@@ -135,10 +155,10 @@ fn unusable(why: String) -> Error {
 
 /// Everything but what RFC 3986 calls unreserved is percent-encoded.
 fn escape(value: &str, out: &mut String) {
-    for byte in value.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(char::from(byte)),
-            _ => push_encoded(byte, out),
+    for letter in value.chars() {
+        match letter {
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '.' | '_' | '~' => out.push(letter),
+            _ => percent(letter, out),
         }
     }
 }
@@ -182,7 +202,10 @@ impl fmt::Debug for Endpoint {
 
 impl Serialize for Endpoint {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        match &self.0 {
+            Kept::Here(_) => serializer.collect_str(self),
+            Kept::Elsewhere(secret) => secret.serialize(serializer),
+        }
     }
 }
 

@@ -107,6 +107,8 @@ fn what_is_shown_holds_no_secret() {
         ("https://me:hunter2@h/p?t=hunter2", "https://me:***@h/p?***"),
         ("https://me:hunter2@h/{topic}?t=hunter2", "https://***@h/{topic}?***"),
         ("https://h/{topic}", "https://h/{topic}"),
+        ("https://hunter2@h/", "https://***@h/"),
+        ("https://hunter2@h/{topic}", "https://***@h/{topic}"),
     ] {
         let endpoint = Endpoint::parse(text).unwrap();
         assert_eq!(
@@ -118,6 +120,35 @@ fn what_is_shown_holds_no_secret() {
         origin(&Url::parse("https://me:hunter2@h:8/hunter2").unwrap()),
         "https://h:8"
     );
+}
+
+#[test]
+fn the_host_of_a_template_is_fixed_if_it_ends_before_the_first_field() {
+    for (template, origin) in [
+        ("https://h.example:8443/{topic}", Some("https://h.example:8443/")),
+        ("https://h.example?t={topic}", Some("https://h.example/")),
+        ("https://me:pw@h.example/{topic}", Some("https://me:pw@h.example/")),
+        ("https://h.example/a", Some("https://h.example/a")),
+        ("https://h.example{topic}", None),
+        ("https://h.example:80{topic}/", None),
+        ("https://{key}.example/", None),
+        ("https://me:{key}@h.example/", None),
+        ("{header:endpoint}", None),
+    ] {
+        let target = Endpoint::parse(template).unwrap().open().unwrap();
+        assert_eq!(target.origin.as_ref().map(Url::as_str), origin, "{template}");
+    }
+    assert!(Endpoint::parse("https:///{topic}").is_err(), "no host");
+}
+
+#[test]
+fn a_field_that_is_missing_is_told_without_the_rest_of_the_url() {
+    let target = Endpoint::parse("https://h/{aggregate_id}?t=hunter2")
+        .unwrap()
+        .open()
+        .unwrap();
+    let why = target.url(&message("a", "b")).unwrap_err();
+    assert!(why.contains("no aggregate_id") && !why.contains("hunter2"), "{why}");
 }
 
 #[test]

@@ -5,19 +5,19 @@ use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Outcome};
 
-use crate::answer::Scope;
+use crate::answer::Shared;
 use crate::guard::Refused;
 
 /// The outcome of a request without an answer. `limit` is how long it was waited for.
-pub(crate) fn outcome(error: &reqwest::Error, origin: &str, scope: Scope, limit: Duration) -> Outcome {
+pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limit: Duration) -> Outcome {
     if let Some(refused) = refused(error) {
-        return refusal(refused, scope);
+        return refusal(refused, shared);
     }
     if error.is_builder() {
         return Outcome::Permanent(format!("the request to {origin} cannot be made: {}", root(error)).into());
     }
     if error.is_connect() {
-        return unreachable(&why(error), origin, scope);
+        return unreachable(&why(error), origin, shared);
     }
     // From here on the request may have arrived.
     if error.is_timeout() {
@@ -33,20 +33,38 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, scope: Scope, limit:
 }
 
 /// The host could not be connected to: nothing was sent.
-pub(crate) fn unreachable(why: &str, origin: &str, scope: Scope) -> Outcome {
+fn unreachable(why: &str, origin: &str, shared: Shared) -> Outcome {
     let said = format!("cannot connect to {origin}: {why}");
-    match scope {
-        Scope::Sink => Outcome::SinkDown(format!("{said} (check that it runs, and the url; messages wait)").into()),
-        Scope::Message => Outcome::Temporary(format!("{said} (it is tried again)").into()),
+    if shared.origin {
+        Outcome::SinkDown(format!("{said} (check that it runs, and the url; messages wait)").into())
+    } else {
+        Outcome::Temporary(format!("{said} (it is tried again)").into())
     }
 }
 
 /// The address is not one to call.
-pub(crate) fn refusal(refused: &Refused, scope: Scope) -> Outcome {
-    match scope {
-        Scope::Sink => Outcome::SinkDown(refused.to_string().into()),
-        Scope::Message => Outcome::Permanent(refused.to_string().into()),
+pub(crate) fn refusal(refused: &Refused, shared: Shared) -> Outcome {
+    if shared.origin {
+        Outcome::SinkDown(refused.to_string().into())
+    } else {
+        Outcome::Permanent(refused.to_string().into())
     }
+}
+
+/// It was not sent, because others get no answer either.
+pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
+    let said = format!("not sent: {origin} is too slow, {why}");
+    if shared.origin {
+        Outcome::SinkDown(format!("{said} (see to it; messages wait)").into())
+    } else {
+        Outcome::Temporary(format!("{said} (it is tried again)").into())
+    }
+}
+
+/// It was not sent, because the settings do not allow a body of this size.
+pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
+    let next = "raise max_message_bytes if the endpoint takes it, then retry the message, or send a reference";
+    Outcome::Permanent(format!("its body has {size} bytes, and {limit} are allowed ({next})").into())
 }
 
 /// For [`sendoff::Sink::check`].

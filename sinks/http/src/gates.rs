@@ -1,7 +1,7 @@
-//! How many requests are under way at once, to a host and to all; and what befell a host while others waited for it.
+//! How many requests are under way at once, to a host and to all; and what is known of a host while others wait for it.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use sendoff::Outcome;
@@ -22,14 +22,26 @@ pub(crate) struct Gates {
 #[derive(Debug)]
 struct Gate {
     places: Arc<Semaphore>,
+    /// The one place that is left while the host gives no answers. What is sent then may arrive all the same, so it is
+    /// charged as an attempt: that is for one message at a time, and not for all that wait.
+    probe: Arc<Semaphore>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
     /// When a request to this host last showed that no other would do better, and what came of it.
-    setback: Mutex<Option<(Instant, Outcome)>>,
+    setback: Option<(Instant, Outcome)>,
+    /// When the host last gave an answer of its own.
+    answered: Option<Instant>,
+    is_silent: bool,
 }
 
 /// A place among the requests that are under way. Dropped, it goes to the next.
 #[derive(Debug)]
 pub(crate) struct Pass {
     gate: Arc<Gate>,
+    _probe: Option<OwnedSemaphorePermit>,
     _host: OwnedSemaphorePermit,
     _all: OwnedSemaphorePermit,
 }
@@ -59,16 +71,22 @@ impl Gates {
         let since = Instant::now();
         let passing = async {
             let host = Arc::clone(&gate.places).acquire_owned().await.ok()?;
+            let is_silent = gate.known().is_silent;
+            let probe = match is_silent {
+                true => Some(Arc::clone(&gate.probe).acquire_owned().await.ok()?),
+                false => None,
+            };
             let all = Arc::clone(&self.all).acquire_owned().await.ok()?;
-            Some((host, all))
+            Some((probe, host, all))
         };
-        let (host, all) = timeout(limit, passing).await.ok().flatten().ok_or(Stopped::Crowded)?;
+        let (probe, host, all) = timeout(limit, passing).await.ok().flatten().ok_or(Stopped::Crowded)?;
         // A host that cannot be reached would otherwise be tried once for each that waits, a timeout each.
-        let setback = gate.setback.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let setback = gate.known().setback.clone();
         match setback {
             Some((at, outcome)) if at > since => Err(Stopped::Setback(outcome)),
             Some(_) | None => Ok(Pass {
                 gate,
+                _probe: probe,
                 _host: host,
                 _all: all,
             }),
@@ -85,18 +103,45 @@ impl Gates {
         }
         let gate = Arc::new(Gate {
             places: Arc::new(Semaphore::new(self.per_host)),
-            setback: Mutex::default(),
+            probe: Arc::new(Semaphore::new(1)),
+            known: Mutex::default(),
         });
         hosts.insert(host.to_owned(), Arc::clone(&gate));
         gate
     }
 }
 
+impl Gate {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Pass {
     /// Tells those who wait for the same host that they would fare no better.
     pub(crate) fn note_setback(&self, outcome: &Outcome) {
-        let mut setback = self.gate.setback.lock().unwrap_or_else(PoisonError::into_inner);
-        *setback = Some((Instant::now(), outcome.clone()));
+        self.gate.known().setback = Some((Instant::now(), outcome.clone()));
+    }
+
+    /// The host has given an answer of its own.
+    pub(crate) fn note_answer(&self) {
+        let mut known = self.gate.known();
+        known.answered = Some(Instant::now());
+        known.is_silent = false;
+    }
+
+    /// The host gave no answer, and none to any other request since this one was sent: it gets no more than one at a time
+    /// from now on. Tells whether it is so.
+    pub(crate) fn note_silence(&self, sent: Instant) -> bool {
+        let mut known = self.gate.known();
+        known.is_silent = known.answered.is_none_or(|answered| answered < sent);
+        known.is_silent
+    }
+
+    /// Whether the host has given an answer of its own within this time.
+    pub(crate) fn answered_within(&self, time: Duration) -> bool {
+        let answered = self.gate.known().answered;
+        answered.is_some_and(|answered| answered.elapsed() < time)
     }
 }
 
@@ -152,5 +197,30 @@ mod tests {
         assert_eq!(waited.unwrap_err(), Stopped::Setback(down));
         assert!(gates.pass("a", SOON).await.is_ok());
         assert!(gates.pass("b", SOON).await.is_ok());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_host_that_gives_no_answers_gets_one_request_at_a_time_until_it_does() {
+        let gates = Gates::new(4, 10);
+        let sent = Instant::now();
+        let first = gates.pass("a", SOON).await.unwrap();
+        let second = gates.pass("a", SOON).await.unwrap();
+        assert!(first.note_silence(sent));
+        drop((first, second));
+        let probe = gates.pass("a", SOON).await.unwrap();
+        assert_eq!(gates.pass("a", SOON).await.unwrap_err(), Stopped::Crowded);
+        assert!(
+            gates.pass("b", SOON).await.is_ok(),
+            "another host is none of its business"
+        );
+        probe.note_answer();
+        assert!(!probe.note_silence(sent), "it has answered since then");
+        let _more = [
+            gates.pass("a", SOON).await.unwrap(),
+            gates.pass("a", SOON).await.unwrap(),
+        ];
+        assert!(probe.answered_within(Duration::from_secs(1)));
+        tokio::time::advance(Duration::from_secs(1)).await;
+        assert!(!probe.answered_within(Duration::from_secs(1)));
     }
 }

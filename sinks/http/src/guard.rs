@@ -7,6 +7,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
 
+use futures::FutureExt as _;
+use futures::future::BoxFuture;
 use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
@@ -43,10 +45,14 @@ const NOT_PUBLIC_V6: &[(Ipv6Addr, u8)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
+/// Looks a name up.
+type LookUp = dyn Fn(String, u16) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> + Send + Sync;
+
 /// Decides which addresses may be called, and looks names up.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Arc<[IpNet]>,
+    names: Arc<LookUp>,
 }
 
 /// No address of a host may be called.
@@ -70,9 +76,19 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Guard {
+    /// With the system's names.
     pub(crate) fn new(allowed: &[IpNet]) -> Self {
+        let system = |host: String, port| {
+            let found = async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
+            found.boxed()
+        };
+        Self::with_names(allowed, Arc::new(system))
+    }
+
+    pub(crate) fn with_names(allowed: &[IpNet], names: Arc<LookUp>) -> Self {
         Self {
             allowed: allowed.into(),
+            names,
         }
     }
 
@@ -97,7 +113,7 @@ impl Guard {
     /// # Errors
     /// [`Refused`] when there are some, but none that may be called; else what the look-up says.
     pub(crate) async fn look_up(&self, host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
-        let found: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
+        let found = (self.names)(host.to_owned(), port).await?;
         let allowed: Vec<SocketAddr> = found.iter().copied().filter(|at| self.allows(at.ip())).collect();
         match found.first() {
             Some(first) if allowed.is_empty() => Err(std::io::Error::other(Refused {

@@ -2,7 +2,7 @@
 //!
 //! | what | file |
 //! |---|---|
-//! | the settings | `config.rs`, `endpoint.rs` |
+//! | the settings | `config.rs`, `endpoint.rs`, `header.rs` |
 //! | a message becomes a request | `encode.rs`, `sign.rs` |
 //! | addresses that are never called | `guard.rs` |
 //! | how many requests at once | `gates.rs` |
@@ -23,6 +23,7 @@ mod error;
 mod gates;
 mod gone;
 mod guard;
+mod header;
 mod reach;
 mod retry_after;
 mod sign;
@@ -30,4 +31,5 @@ mod sink;
 
 pub use config::{HttpConfig, Method};
 pub use endpoint::Endpoint;
+pub use header::HeaderTemplate;
 pub use sink::HttpSink;

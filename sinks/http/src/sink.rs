@@ -5,36 +5,38 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use futures::future::join_all;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response};
 use rustls::ClientConfig;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
-use crate::answer::{self, Scope};
-use crate::encode::encode;
+use crate::answer::{self, Answer, Shared};
+use crate::encode::Encoder;
 use crate::endpoint::{Target, origin};
 use crate::error;
-use crate::gates::{Gates, Stopped};
+use crate::gates::{Gates, Pass, Stopped};
 use crate::gone::Gone;
 use crate::guard::Guard;
 use crate::reach::reach;
 use crate::retry_after::retry_after;
 use crate::sign::Signer;
-use crate::{HttpConfig, Method};
+use crate::{HeaderTemplate, HttpConfig, Method};
 
 /// As much of an answer's body is read, for as long, so that its connection can be used again. Nobody looks at it.
 const MOST_OF_ANSWER: usize = 64 * 1024;
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
+/// A host that has answered other requests within this time is not the one that is down.
+const JUST_NOW: Duration = Duration::from_secs(30);
 
 /// The sink.
 pub struct HttpSink {
     config: HttpConfig,
     target: Target,
-    scope: Scope,
-    headers: HeaderMap,
+    shared: Shared,
+    encoder: Encoder,
     signer: Signer,
     guard: Guard,
     gates: Gates,
@@ -50,18 +52,19 @@ impl HttpSink {
     /// # Errors
     /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
     pub fn new(config: HttpConfig) -> Result<Self> {
+        let guard = Guard::new(&config.allow_private);
+        Self::guarded(config, guard)
+    }
+
+    fn guarded(config: HttpConfig, guard: Guard) -> Result<Self> {
         config.validate()?;
         let target = config.url.open()?;
-        let guard = Guard::new(&config.allow_private);
         let mut tls = config.tls.clone().unwrap_or_default().client()?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let client = client(&config, &guard, tls.clone())?;
         Ok(Self {
-            scope: match target.fixed {
-                Some(_) => Scope::Sink,
-                None => Scope::Message,
-            },
-            headers: headers(&config)?,
+            shared: shared(&config, &target),
+            encoder: Encoder::new(&config)?,
             signer: Signer::new(&config.secrets)?,
             gates: Gates::new(config.requests_per_host, config.requests),
             gone: Gone::default(),
@@ -79,11 +82,11 @@ impl HttpSink {
             Err(why) => return Outcome::Permanent(why.into()),
         };
         if let Err(refused) = self.guard.check_literal(&url) {
-            return error::refusal(&refused, self.scope);
+            return error::refusal(&refused, self.shared);
         }
-        let encoded = match encode(delivery, self.config.format, &self.config.source, &self.headers) {
+        let encoded = match self.encoder.encode(delivery) {
             Ok(encoded) => encoded,
-            Err(why) => return Outcome::Permanent(why.into()),
+            Err(outcome) => return outcome,
         };
         let origin = origin(&url);
         let pass = match self.gates.pass(&origin, self.longest_wait()).await {
@@ -92,11 +95,11 @@ impl HttpSink {
             Err(Stopped::Crowded) => return self.crowded(&origin),
         };
         if self.gone.contains(&url) {
-            return answer::gone(&origin, self.scope);
+            return answer::gone(&origin, self.shared);
         }
         let (mut headers, body) = (encoded.headers, encoded.body);
         self.sign(delivery, &body, &mut headers);
-        let (size, limit) = (body.len(), self.config.connect_timeout + self.config.request_timeout);
+        let (size, sent) = (body.len(), Instant::now());
         let method = match self.config.method {
             Method::Post => reqwest::Method::POST,
             Method::Put => reqwest::Method::PUT,
@@ -105,16 +108,10 @@ impl HttpSink {
             .request(method, url.clone())
             .headers(headers)
             .body(body)
-            .timeout(limit);
+            .timeout(self.longest_request());
         let outcome = match request.send().await {
-            Ok(response) => self.judge(&url, &origin, size, response).await,
-            Err(error) => {
-                let outcome = error::outcome(&error, &origin, self.scope, self.config.request_timeout);
-                if error.is_connect() {
-                    pass.note_setback(&outcome);
-                }
-                outcome
-            }
+            Ok(response) => self.judge(&url, &origin, size, response, &pass).await,
+            Err(error) => self.unanswered(&error, &origin, sent, &pass),
         };
         if matches!(outcome, Outcome::SinkDown(_)) {
             pass.note_setback(&outcome);
@@ -122,7 +119,7 @@ impl HttpSink {
         outcome
     }
 
-    async fn judge(&self, url: &Url, origin: &str, size: usize, response: Response) -> Outcome {
+    async fn judge(&self, url: &Url, origin: &str, size: usize, response: Response, pass: &Pass) -> Outcome {
         let status = response.status();
         if status == reqwest::StatusCode::GONE && self.gone.note(url) {
             tracing::warn!(
@@ -131,10 +128,30 @@ impl HttpSink {
                 "the endpoint wants no more messages: 410 Gone"
             );
         }
-        let asked = retry_after(response.headers(), SystemTime::now());
+        if !answer::is_outage(status) {
+            pass.note_answer();
+        }
+        let answer = Answer {
+            status,
+            origin,
+            size,
+            asked: retry_after(response.headers(), SystemTime::now()),
+            serves_others: pass.answered_within(JUST_NOW),
+        };
         // What the status said is not changed by a body that breaks off.
         let _ = timeout(LONGEST_ANSWER, drain(response)).await;
-        answer::outcome(status, origin, self.scope, size, asked)
+        answer::outcome(answer, self.shared)
+    }
+
+    fn unanswered(&self, error: &reqwest::Error, origin: &str, sent: Instant, pass: &Pass) -> Outcome {
+        let outcome = error::outcome(error, origin, self.shared, self.longest_request());
+        if error.is_connect() {
+            pass.note_setback(&outcome);
+        } else if error.is_timeout() && pass.note_silence(sent) {
+            let why = format!("it gave no answer within {:?}", self.longest_request());
+            pass.note_setback(&error::too_slow(origin, &why, self.shared));
+        }
+        outcome
     }
 
     /// The headers of Standard Webhooks. The time is that of sending, so that a receiver can refuse a request that
@@ -158,21 +175,22 @@ impl HttpSink {
         }
     }
 
+    fn longest_request(&self) -> Duration {
+        self.config.connect_timeout + self.config.request_timeout
+    }
+
     /// How long a message waits for those before it. Twice the time of one request: the first ones may all have used up
     /// theirs.
     fn longest_wait(&self) -> Duration {
-        2 * (self.config.connect_timeout + self.config.request_timeout)
+        2 * self.longest_request()
     }
 
     fn crowded(&self, origin: &str) -> Outcome {
-        let waited = self.longest_wait();
-        let said = format!("not sent: for {waited:?} as many requests as allowed were under way to {origin}");
-        match self.scope {
-            Scope::Sink => Outcome::SinkDown(format!("{said} (it is too slow; messages wait)").into()),
-            Scope::Message => {
-                Outcome::Temporary(format!("{said} (it, or others, are too slow; it is tried again)").into())
-            }
-        }
+        let why = format!(
+            "for {:?} as many requests as allowed were under way",
+            self.longest_wait()
+        );
+        error::too_slow(origin, &why, self.shared)
     }
 
     fn client(&self) -> Option<Client> {
@@ -211,22 +229,23 @@ fn client(config: &HttpConfig, guard: &Guard, tls: ClientConfig) -> Result<Clien
         })
 }
 
-fn headers(config: &HttpConfig) -> Result<HeaderMap> {
-    let mut headers = HeaderMap::new();
-    for (name, value) in &config.headers {
-        let invalid = |why: &str| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the header {name} of the HTTP sink cannot be used"),
-            )
-            .because(why)
-            .next_step("use printable ASCII")
-        };
-        let value = HeaderValue::try_from(value.reveal()?).map_err(|_| invalid("its value cannot go over HTTP"))?;
-        let name = HeaderName::try_from(name).map_err(|_| invalid("its name cannot go over HTTP"))?;
-        headers.insert(name, value);
+/// What is the same for all messages.
+fn shared(config: &HttpConfig, target: &Target) -> Shared {
+    let url = target.fixed.is_some();
+    let in_url = |url: &Url| !url.username().is_empty() || url.password().is_some();
+    let has_login =
+        !config.headers.is_empty() || !config.secrets.is_empty() || target.origin.as_ref().is_some_and(in_url);
+    // A message that brings its own login can have a wrong one while others have not.
+    let mut named = config.headers.iter();
+    let is_own = match named.find(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+        Some((_, value)) => value.has_fields(),
+        None => config.headers.values().any(HeaderTemplate::has_fields),
+    };
+    Shared {
+        origin: target.origin.is_some(),
+        url,
+        login: target.origin.is_some() && !is_own && (url || has_login),
     }
-    Ok(headers)
 }
 
 #[async_trait]
@@ -240,7 +259,7 @@ impl Sink for HttpSink {
 
     /// Small batches, because a batch is settled when its last message is.
     fn limits(&self) -> Limits {
-        let one = self.config.connect_timeout + self.config.request_timeout + LONGEST_ANSWER;
+        let one = self.longest_request() + LONGEST_ANSWER;
         Limits {
             batch: Some(2 * self.config.requests.max(self.config.requests_per_host)),
             timeout: Some(self.longest_wait() + one + Duration::from_secs(5)),
@@ -249,7 +268,7 @@ impl Sink for HttpSink {
 
     /// Connects, and checks the certificate. It sends no request: nobody knows what an endpoint makes of one.
     async fn check(&self) -> Result<()> {
-        match &self.target.fixed {
+        match &self.target.origin {
             Some(url) => reach(url, &self.guard, Arc::clone(&self.tls), self.config.connect_timeout).await,
             None => Ok(()),
         }
@@ -259,3 +278,7 @@ impl Sink for HttpSink {
         *self.client.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 }
+
+#[cfg(test)]
+#[path = "sink_tests.rs"]
+mod tests;

@@ -25,10 +25,12 @@ use authority::Authority;
 use sendoff::{Delivery, Result, Sink};
 use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
 use sendoff_testkit::sink_suite::{self, Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness};
-use sendoff_wire::{Format, TlsConfig};
+use sendoff_wire::{Format, Secret, TlsConfig};
 use server::{Seen, Server, answer};
 
 const PASSWORD: &str = "the-right-one";
+/// What the sink is set to refuse. The endpoint may have a limit of its own, but an answer of 413 does not tell it.
+const LIMIT: usize = 1 << 20;
 /// A topic that the server does not know.
 const UNKNOWN: &str = "nobody.listens";
 
@@ -73,9 +75,8 @@ impl SinkHarness for Http {
                 Format::CloudEventsBinary,
             ],
             attribute_prefix: "ce-",
-            headers: HeaderText::Ascii,
-            // The endpoint may have one, but an answer of 413 does not tell it.
-            max_size: None,
+            headers: HeaderText::Unicode,
+            max_size: Some(LIMIT),
             unroutable: true,
             restart: true,
             handshake: true,
@@ -105,6 +106,7 @@ impl Broker for Endpoints {
         let mut config = HttpConfig::new(Endpoint::parse(&url)?);
         config.allow_private = vec!["127.0.0.0/8".parse().unwrap()];
         config.format = connection.format;
+        config.max_message_bytes = Some(LIMIT);
         config.tls = Some(TlsConfig {
             ca_file: Some(self.authority.file()),
             ..TlsConfig::default()
@@ -112,6 +114,7 @@ impl Broker for Endpoints {
         config.connect_timeout = Duration::from_secs(2);
         config.request_timeout = Duration::from_secs(3);
         let password = connection.password.as_deref().unwrap_or(PASSWORD);
+        let password = Secret::from(password);
         config.headers.insert("authorization".into(), password.into());
         Ok(Arc::new(HttpSink::new(config)?))
     }

@@ -6,7 +6,7 @@ use sendoff::{Outcome, Sink};
 
 use crate::message::{PAYLOAD, config, expect, message, messages, plain, publish, sink};
 use crate::server::{Server, answer};
-use sendoff_sink_http::{HttpSink, Method};
+use sendoff_sink_http::{HeaderTemplate, HttpSink, Method};
 
 #[tokio::test]
 async fn every_2xx_is_delivered_and_the_payload_arrives_as_it_is() {
@@ -35,9 +35,10 @@ async fn each_class_of_refusal_has_its_outcome() {
         (425, "temporary", ["425", "again"]),
         (429, "temporary", ["429", "requests_per_host"]),
         (500, "temporary", ["500 Internal Server Error", "again"]),
-        (502, "temporary", ["502", "again"]),
-        (503, "temporary", ["503", "again"]),
-        (504, "temporary", ["504", "again"]),
+        (502, "down", ["502 Bad Gateway", "wait"]),
+        (503, "down", ["503", "wait"]),
+        (504, "down", ["504", "wait"]),
+        (507, "temporary", ["507", "again"]),
     ] {
         let server = Server::status(status).await;
         expect(&publish(&sink(&server.url()), plain(PAYLOAD)).await, kind, &words);
@@ -65,33 +66,75 @@ async fn a_redirect_is_not_followed() {
 
 #[tokio::test]
 async fn the_delay_that_an_endpoint_asks_for_is_passed_on() {
-    for (status, value, delay) in [(429, "120", Some(120)), (503, "7", Some(7)), (503, "whenever", None)] {
+    for (status, headers, delay) in [
+        (429, &[("retry-after", "120")][..], Some(120)),
+        (500, &[("retry-after", "7")], Some(7)),
+        (503, &[("retry-after", "7")], Some(7)),
+        (503, &[("retry-after", "whenever")], None),
+        (
+            503,
+            &[
+                ("date", "Sun, 06 Nov 1994 08:49:37 GMT"),
+                ("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT"),
+            ],
+            Some(30),
+        ),
+    ] {
         let server = Server::answering(move |_| {
             let mut answer = answer(status);
-            answer.headers_mut().insert("retry-after", value.parse().unwrap());
+            for (name, value) in headers {
+                answer.headers_mut().insert(*name, value.parse().unwrap());
+            }
             answer
         })
         .await;
-        let Outcome::Temporary(reason) = publish(&sink(&server.url()), plain(PAYLOAD)).await else {
-            panic!("{status} is temporary");
+        let outcome = publish(&sink(&server.url()), plain(PAYLOAD)).await;
+        let (Outcome::Temporary(reason) | Outcome::SinkDown(reason)) = &outcome else {
+            panic!("{status}: {outcome:?}");
         };
-        assert_eq!(reason.asked_delay(), delay.map(Duration::from_secs));
+        assert_eq!(reason.asked_delay(), delay.map(Duration::from_secs), "{status}");
+        assert_eq!(matches!(outcome, Outcome::SinkDown(_)), status == 503);
     }
-    let server = Server::answering(|_| {
-        let mut answer = answer(503);
-        answer
-            .headers_mut()
-            .insert("date", "Sun, 06 Nov 1994 08:49:37 GMT".parse().unwrap());
-        answer
-            .headers_mut()
-            .insert("retry-after", "Sun, 06 Nov 1994 08:50:07 GMT".parse().unwrap());
-        answer
-    })
-    .await;
-    let Outcome::Temporary(reason) = publish(&sink(&server.url()), plain(PAYLOAD)).await else {
-        panic!("503 is temporary");
-    };
-    assert_eq!(reason.asked_delay(), Some(Duration::from_secs(30)));
+}
+
+#[tokio::test]
+async fn an_outage_behind_a_gateway_takes_the_sink_down_and_one_odd_message_does_not() {
+    let server = Server::answering(|seen| answer(if seen.body.ends_with(b"bad") { 502 } else { 200 })).await;
+    let sink = sink(&format!("http://{}/{{topic}}", server.address));
+    for outcome in sink
+        .publish(&[plain("bad"), plain("bad")].map(std::sync::Arc::new))
+        .await
+    {
+        expect(&outcome, "down", &["502 Bad Gateway", "messages wait"]);
+    }
+    assert_eq!(publish(&sink, plain(PAYLOAD)).await, Outcome::Delivered);
+    expect(
+        &publish(&sink, plain("bad")).await,
+        "temporary",
+        &["502", "tried again"],
+    );
+}
+
+#[tokio::test]
+async fn a_gateway_of_one_endpoint_of_many_is_that_messages_own() {
+    let server = Server::status(503).await;
+    let mut message = plain(PAYLOAD);
+    message.headers.insert("url", server.url());
+    expect(&publish(&sink("{header:url}"), message).await, "temporary", &["503"]);
+}
+
+#[tokio::test]
+async fn a_refused_login_takes_the_sink_down_unless_the_message_brought_it() {
+    let server = Server::status(401).await;
+    for (authorization, kind) in [("Bearer hunter2", "down"), ("Bearer {header:token}", "permanent")] {
+        let mut config = config(&format!("http://{}/{{topic}}", server.address));
+        let value = HeaderTemplate::parse(authorization).unwrap();
+        config.headers.insert("authorization".into(), value);
+        let mut message = plain(PAYLOAD);
+        message.headers.insert("token", "hunter2");
+        let outcome = publish(&HttpSink::new(config).unwrap(), message).await;
+        expect(&outcome, kind, &["401 Unauthorized"]);
+    }
 }
 
 #[tokio::test]
@@ -121,7 +164,7 @@ async fn an_endpoint_of_many_that_is_gone_takes_only_its_own_messages_along() {
     expect(
         &publish(&sink, to("a")).await,
         "permanent",
-        &["410 Gone", "retry the message"],
+        &["410 Gone", "restart the relay, then retry the message"],
     );
     expect(&publish(&sink, to("a")).await, "permanent", &["410 Gone"]);
     assert_eq!(publish(&sink, to("b")).await, Outcome::Delivered);

@@ -32,6 +32,7 @@ async fn an_address_in_the_url_is_not_called_either() {
         format!("http://2130706433:{}/", server.address.port()),
         format!("http://[::ffff:127.0.0.1]:{}/", server.address.port()),
         "http://169.254.169.254/latest/meta-data/".to_owned(),
+        "http://169.254.169.254/{topic}".to_owned(),
         "http://[fd00:ec2::254]/".to_owned(),
         "https://10.0.0.1/".to_owned(),
     ] {

@@ -11,10 +11,10 @@ use standardwebhooks::Webhook;
 use crate::message::{PAYLOAD, config, plain, publish};
 use crate::server::{Seen, Server};
 
-const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+pub(crate) const OLD: &str = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
 const NEW: &str = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDNnTSJLhHQ1E=";
 
-fn verified(seen: &Seen, secret: &str) -> bool {
+pub(crate) fn verified(seen: &Seen, secret: &str) -> bool {
     Webhook::new(secret).unwrap().verify(&seen.body, &seen.headers).is_ok()
 }
 

@@ -27,7 +27,7 @@ async fn an_endpoint_that_does_not_answer_in_time_is_unknown() {
     config.connect_timeout = Duration::from_millis(200);
     config.request_timeout = Duration::from_millis(300);
     let outcome = publish(&HttpSink::new(config).unwrap(), plain(PAYLOAD)).await;
-    expect(&outcome, "unknown", &["no answer within 300ms"]);
+    expect(&outcome, "unknown", &["no answer within 500ms"]);
 }
 
 #[tokio::test]
@@ -63,6 +63,60 @@ async fn a_fixed_endpoint_that_cannot_be_reached_is_a_sink_that_is_down() {
     let error = sink.check().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Unreachable);
     assert!(!format!("{error:?}").contains("hunter2"), "{error:?}");
+}
+
+#[tokio::test]
+async fn a_fixed_host_that_cannot_be_reached_is_a_sink_that_is_down_whatever_the_path() {
+    let address = nobody().await;
+    let sink = sink(&format!("http://{address}/{{topic}}?token=hunter2"));
+    for outcome in sink.publish(&messages(200)).await {
+        expect(
+            &outcome,
+            "down",
+            &["cannot connect", "messages wait", &address.to_string()],
+        );
+    }
+    let error = sink.check().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "a check tries the host");
+    let unnamed = HttpSink::new(config("http://no.such.host.invalid/{topic}")).unwrap();
+    expect(&publish(&unnamed, plain(PAYLOAD)).await, "down", &["cannot connect"]);
+}
+
+#[tokio::test]
+async fn while_a_host_is_silent_one_message_at_a_time_is_charged() {
+    let server = Server::start(None, |seen| async move {
+        if !seen.body.ends_with(b"quick") {
+            tokio::time::sleep(Duration::from_secs(600)).await;
+        }
+        answer(200)
+    })
+    .await;
+    let mut config = config(&format!("http://{}/{{topic}}", server.address));
+    config.connect_timeout = Duration::from_millis(100);
+    config.request_timeout = Duration::from_millis(200);
+    config.requests_per_host = 4;
+    let sink = HttpSink::new(config).unwrap();
+    let charged = |outcomes: &[Outcome]| {
+        let down = outcomes
+            .iter()
+            .filter(|outcome| matches!(outcome, Outcome::SinkDown(_)));
+        let unknown = outcomes.iter().filter(|outcome| matches!(outcome, Outcome::Unknown(_)));
+        assert_eq!(down.count() + unknown.clone().count(), outcomes.len(), "{outcomes:?}");
+        unknown.count()
+    };
+    assert_eq!(
+        charged(&sink.publish(&messages(20)).await),
+        4,
+        "as many as were under way"
+    );
+    assert_eq!(
+        charged(&sink.publish(&messages(20)).await),
+        1,
+        "the one that it was tried with"
+    );
+    assert_eq!(server.seen().len(), 5);
+    assert_eq!(publish(&sink, plain("quick")).await, Outcome::Delivered);
+    assert_eq!(charged(&sink.publish(&messages(20)).await), 4, "it answered in between");
 }
 
 #[tokio::test]

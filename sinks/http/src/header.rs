@@ -1,0 +1,178 @@
+//! Headers that every request has.
+
+use std::fmt;
+
+use reqwest::header::{HeaderName, HeaderValue};
+use sendoff::{Delivery, Error, ErrorKind, Result};
+use sendoff_wire::escape::Encodings;
+use sendoff_wire::{Secret, Template};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::encode::safe_value;
+
+/// The value of a configured header: a text with fields of the message in braces ([`Template`]), or where a secret is
+/// kept (`{ env = "NAME" }`, `{ file = "path" }`), which is sent as it is.
+///
+/// Printed or serialised, only its fields are seen: the rest may be a token.
+#[derive(Clone, PartialEq, Eq)]
+pub struct HeaderTemplate(Kept);
+
+#[derive(Clone, PartialEq, Eq)]
+enum Kept {
+    /// The same for all messages.
+    Secret(Secret),
+    /// Another for each.
+    Template(Template),
+}
+
+impl HeaderTemplate {
+    /// Reads a text.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`], without the text, which may be a secret.
+    pub fn parse(text: &str) -> Result<Self> {
+        // The error of the template itself would quote it.
+        let template: Template = text.parse().map_err(|_| {
+            Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
+                .because("a field in braces is not closed, or is none that messages have")
+                .next_step(
+                    "use fields like {topic} or {header:tenant}, and {{ for a brace; a secret with braces goes into \
+                     a file or a variable",
+                )
+        })?;
+        // It would be encoded in every request, and never read as it was meant.
+        if text.contains(char::is_control) {
+            return Err(Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
+                .because("it has a line break or another control character in it")
+                .next_step("use printable ASCII"));
+        }
+        Ok(Self(match template.as_fixed() {
+            Some(text) => Kept::Secret(text.into()),
+            None => Kept::Template(template),
+        }))
+    }
+
+    /// Whether it differs from message to message.
+    pub(crate) fn has_fields(&self) -> bool {
+        matches!(self.0, Kept::Template(_))
+    }
+
+    /// Reads it from where it is kept.
+    pub(crate) fn open(&self, name: &str) -> Result<Filling> {
+        Ok(match &self.0 {
+            Kept::Template(template) => Filling::Template(template.clone()),
+            Kept::Secret(secret) => Filling::Fixed(HeaderValue::try_from(secret.reveal()?).map_err(|_| {
+                let what = format!("the header {name} of the HTTP sink cannot be used");
+                Error::new(ErrorKind::Invalid, what)
+                    .because("its value cannot go over HTTP")
+                    .next_step("use printable ASCII")
+            })?),
+        })
+    }
+}
+
+/// The value, ready for messages.
+pub(crate) enum Filling {
+    Fixed(HeaderValue),
+    Template(Template),
+}
+
+impl Filling {
+    /// The value for a message. The error tells why there is none.
+    pub(crate) fn value(
+        &self,
+        name: &HeaderName,
+        delivery: &Delivery,
+        encodings: &mut Encodings,
+    ) -> Result<HeaderValue, String> {
+        match self {
+            Self::Fixed(value) => Ok(value.clone()),
+            Self::Template(template) => {
+                let filled = template.fill(delivery);
+                let filled =
+                    filled.map_err(|unfilled| unfilled.wanted_by(&format!("the header {name} of the sink")))?;
+                safe_value(name, &filled, encodings)
+            }
+        }
+    }
+}
+
+impl From<Secret> for HeaderTemplate {
+    fn from(secret: Secret) -> Self {
+        Self(Kept::Secret(secret))
+    }
+}
+
+impl fmt::Debug for HeaderTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kept::Secret(secret) => write!(f, "{secret:?}"),
+            Kept::Template(template) => f.write_str(&template.masked()),
+        }
+    }
+}
+
+impl Serialize for HeaderTemplate {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.0 {
+            Kept::Secret(secret) => secret.serialize(serializer),
+            Kept::Template(template) => serializer.serialize_str(&template.masked()),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for HeaderTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Secret::deserialize(deserializer)? {
+            Secret::Value(text) => Self::parse(&text).map_err(serde::de::Error::custom),
+            secret => Ok(secret.into()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_without_fields_is_a_secret_and_of_another_only_the_fields_are_seen() {
+        for (text, shown) in [
+            ("Bearer hunter2", "***"),
+            ("{header:tenant}", "{header:tenant}"),
+            ("hunter2-{key|hunter2}", "***{key|***}"),
+        ] {
+            let header = HeaderTemplate::parse(text).unwrap();
+            assert_eq!(format!("{header:?}"), shown);
+            assert_eq!(serde_json::to_value(&header).unwrap(), shown);
+            assert_eq!(header.has_fields(), text.contains('{'));
+        }
+    }
+
+    #[test]
+    fn braces_of_a_text_are_doubled_and_those_of_a_secret_elsewhere_are_not() {
+        let fixed = |header: HeaderTemplate| match header.open("x").unwrap() {
+            Filling::Fixed(value) => value,
+            Filling::Template(template) => panic!("{template}"),
+        };
+        assert_eq!(fixed(HeaderTemplate::parse("a{{b}}").unwrap()), "a{b}");
+        assert_eq!(fixed(Secret::from("a{b").into()), "a{b");
+    }
+
+    #[test]
+    fn what_cannot_work_is_refused_without_being_quoted() {
+        for text in [
+            "hunter2{",
+            "hunter2{tpoic}",
+            "hunter2}",
+            "hunter2\r\n{key}",
+            "hunter2\n",
+        ] {
+            let error = HeaderTemplate::parse(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Invalid);
+            assert!(
+                !format!("{error:?}").contains("hunter2") && error.next().is_some(),
+                "{error}"
+            );
+        }
+    }
+}
