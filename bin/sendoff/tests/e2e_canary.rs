@@ -19,7 +19,9 @@ const PAYLOAD: &str = r#"{"card":"canary-6f1d-payload"}"#;
 const HEADER: &str = "x-token=canary-6f1d-header";
 
 /// The sinks, in the order of the configuration.
-const SINKS: [&str; 8] = ["hook", "gone", "rabbit", "redis", "nats", "mqtt", "celery", "file"];
+const SINKS: [&str; 9] = [
+    "hook", "gone", "rabbit", "redis", "nats", "token", "mqtt", "celery", "file",
+];
 
 #[test]
 fn nothing_that_is_said_holds_a_payload_or_a_secret_on_sqlite() {
@@ -64,6 +66,8 @@ fn errors_about_a_configuration_do_not_quote_its_secrets() {
         is_clean(&run(&sandbox, &["config", "show"]));
         is_clean(&run(&sandbox, &["relay", "--once"]));
     }
+    let hook =
+        |line: &str| format!("[[sink]]\nname = \"a\"\ntype = \"http\"\nurl = \"https://hook.invalid/\"\n{line}\n");
     for text in [
         format!("[database]\nurl = \"{SECRET}\n"),
         format!("[database]\nurl = [\"{SECRET}\"]\n"),
@@ -73,6 +77,14 @@ fn errors_about_a_configuration_do_not_quote_its_secrets() {
         format!("[[sink]]\nname = \"a\"\ntype = \"http\"\nurl = \"https://me:{SECRET}@hook.invalid/\"\n"),
         format!("[[sink]]\nname = \"a\"\ntype = \"http\"\nurl = \"https://hook.invalid/\"\nsecrets = [\"{SECRET}\"]\n"),
         format!("[[sink]]\nname = \"a\"\ntype = \"rabbitmq\"\nurl = \"amqp://me:{SECRET}@\"\n"),
+        format!("[[sink]]\nname = \"a\"\ntype = \"nats\"\nurl = \"nats://{SECRET}@broker.invalid\"\n"),
+        format!("[[sink]]\nname = \"a\"\ntype = \"nats\"\nurl = \"nats://broker.invalid\"\nnkey = [\"{SECRET}\"]\n"),
+        format!("[trace]\nheaders = \"{SECRET}\"\n"),
+        hook(&format!("headers = \"Bearer {SECRET}\"")),
+        hook(&format!("headers = {{ authorization = [\"{SECRET}\"] }}")),
+        hook(&format!("headers = {{ authorization = \"{SECRET} {{tpoic}}\" }}")),
+        hook(&format!("body = [\"{SECRET}\"]")),
+        hook(&format!("body = \"{{ {SECRET}\"")),
     ] {
         sandbox.write("sendoff.toml", &text);
         for command in [["config", "check"], ["config", "show"], ["relay", "--once"]] {
@@ -87,18 +99,30 @@ fn configure(sandbox: &Sandbox, address: SocketAddr) {
     let sink = |name: &str, kind: &str, rest: &str| format!("[[sink]]\nname = {name:?}\ntype = {kind:?}\n{rest}");
     let hook = |path: &str| {
         format!(
-            "url = \"http://{address}/{path}\"\nallow_private = [\"127.0.0.0/8\"]\ntimeout = \"2s\"\n\
-             headers = {{ authorization = {SECRET:?} }}\n"
+            "url = \"http://{SECRET}@{address}/{path}\"\nallow_private = [\"127.0.0.0/8\"]\ntimeout = \"2s\"\n\
+             headers = {{ authorization = {SECRET:?}, x-app = \"{SECRET}{{topic}}\" }}\n"
         )
     };
     let broker = |scheme: &str| format!("url = \"{scheme}://relay@127.0.0.1:{port}\"\n{password}");
     let plain = |scheme: &str| format!("url = \"{scheme}://127.0.0.1:{port}\"\nuser = \"relay\"\n{password}");
     let sinks = [
-        sink("hook", "http", &hook("500")),
+        sink(
+            "hook",
+            "http",
+            &format!(
+                "body = '{{\"token\": {SECRET:?}, \"of\": {{payload}}}}'\n{}",
+                hook("500")
+            ),
+        ),
         sink("gone", "http", &hook("400")),
         sink("rabbit", "rabbitmq", &format!("exchange = \"\"\n{}", broker("amqp"))),
         sink("redis", "redis", &broker("redis")),
         sink("nats", "nats", &plain("nats")),
+        sink(
+            "token",
+            "nats",
+            &format!("url = \"nats://{SECRET}@127.0.0.1:{port}\"\ntimeout = \"2s\"\n"),
+        ),
         sink("mqtt", "mqtt", &plain("mqtt")),
         sink(
             "celery",

@@ -136,6 +136,44 @@ fn a_sink_that_cannot_be_reached_gets_nothing_and_ends_with_1() {
 }
 
 #[test]
+fn a_host_that_cannot_be_reached_is_told_whatever_the_path_and_kills_no_message() {
+    let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let sandbox = Sandbox::sqlite();
+    let sink = hook(nobody).replace("/in?", "/{topic}?");
+    sandbox.configure(&format!("{sink}[retry]\nattempts = 1\n"));
+    let sandbox = sandbox.migrated();
+    let tried = sandbox.run(["sink", "test", "hook", "--json"]).json();
+    assert_eq!(
+        (tried["reached"].as_bool(), tried["outcome"].as_str()),
+        (Some(false), None),
+        "{tried}"
+    );
+    sandbox.emit(&["order.placed", "--payload", "{}"]);
+    let report = sandbox.run(["relay", "--once", "--json"]).json();
+    assert_eq!(
+        (report["dead"].as_i64(), report["remaining"].as_i64()),
+        (Some(0), Some(1)),
+        "{report}"
+    );
+}
+
+#[test]
+fn a_proxy_of_the_environment_is_not_used() {
+    let (address, requests) = server("204 No Content");
+    let (proxy, proxied) = server("502 Bad Gateway");
+    let sandbox = Sandbox::sqlite();
+    sandbox.configure(&hook(address));
+    let mut command = sandbox.command(["sink", "test", "hook"]);
+    for name in ["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"] {
+        command.env(name, format!("http://{proxy}"));
+    }
+    let output = command.env_remove("no_proxy").env_remove("NO_PROXY").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(requests.recv().unwrap().head.contains("x-sendoff-probe"));
+    assert!(proxied.try_recv().is_err());
+}
+
+#[test]
 fn a_sink_on_standard_output_keeps_the_report_out_of_its_messages() {
     let sandbox = Sandbox::sqlite();
     sandbox.configure("[[sink]]\nname = \"out\"\ntype = \"stdout\"\n");
