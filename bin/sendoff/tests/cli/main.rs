@@ -8,6 +8,7 @@ mod celery;
 mod config;
 mod demo;
 mod deploy;
+mod docs;
 mod items;
 mod messages;
 mod migrate;
