@@ -54,6 +54,7 @@ async fn messages_are_stored_in_order_with_all_they_have() {
     assert_eq!(header("note"), "one%0D%0ANats-Rollup:%20all%20100%25");
     assert_eq!(header("odd%3A%20n%C3%A4me"), "x");
     assert_eq!(header("sendoff-encoded"), "note");
+    assert_eq!(header("sendoff-encoded-names"), "odd%3A%20n%C3%A4me");
     assert_eq!(header("Nats-Rollup"), "", "a message cannot give orders to the server");
 }
 
