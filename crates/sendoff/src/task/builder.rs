@@ -27,7 +27,7 @@ pub enum Compression {
     Gzip,
     /// bzip2.
     Bzip2,
-    /// Zstandard. Workers need Python 3.14 or a backport.
+    /// Zstandard. Workers need the package `zstandard`; from Celery 5.7 on Python 3.14, or `backports.zstd`.
     Zstd,
 }
 

@@ -12,7 +12,8 @@ pub(super) fn compress(name: &str, body: &[u8]) -> Result<(&'static str, Vec<u8>
         // kombu calls it gzip, and it is zlib.
         "gzip" | "zlib" | "application/x-gzip" => ("application/x-gzip", zlib(body)),
         "bzip2" | "bzip" | "application/x-bz2" => ("application/x-bz2", bzip2(body)),
-        "zstd" | "zstandard" | "application/zstd" => ("application/zstd", zstd::encode_all(body, 0)),
+        // In one piece: then the frame says how long the body is, and kombu before 5.7 reads no other.
+        "zstd" | "zstandard" | "application/zstd" => ("application/zstd", zstd::bulk::compress(body, 0)),
         other => {
             return Err(invalid(
                 format!("the compression {other:?} cannot be used"),
@@ -68,6 +69,15 @@ mod tests {
                 _ => zstd::stream::copy_decode(&*bytes, &mut read).map(|()| 0).unwrap(),
             };
             assert_eq!(read, body, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_frame_of_zstd_says_how_long_the_body_is() {
+        for length in [0, 1, 300, 100_000] {
+            let (_, frame) = compress("zstd", &vec![b'x'; length]).unwrap();
+            let told = zstd::zstd_safe::get_frame_content_size(&frame).ok().flatten();
+            assert_eq!(told, Some(length as u64));
         }
     }
 
