@@ -291,3 +291,41 @@ fn beside_the_python_relay_nothing_is_lost_or_sent_twice() {
     // What the killed one had in hand may have been sent before.
     assert!(senders.values().sum::<usize>() <= 7050, "{senders:?}");
 }
+
+/// Rows that have failed once and are due again.
+fn fill_due(project: &Project, count: usize) {
+    run_sql(
+        &project.database,
+        &format!(
+            "INSERT INTO celery_outbox (created_at, updated_at, retry_after, retries, task_id, task_name, args, kwargs, options,
+                 schema_version)
+             SELECT now(), now() - interval '2 minutes', now() - interval '1 second', 1, gen_random_uuid()::text, 'shop.add',
+                 jsonb_build_array(n, 1), '{{}}', '{{}}', 1
+             FROM generate_series(1, {count}) AS n"
+        ),
+    );
+}
+
+#[test]
+fn beside_the_python_relay_retries_are_sent_once() {
+    let redis = runtime().block_on(Redis::start());
+    let project = Project::on_postgres(&redis.url(), &redis.url());
+    configure(&project);
+    let python = project.python_relay(&["--batch-size", "200", "--idle-time", "0.1"]);
+    let ours = project.relay(&["--batch-size", "50", "--idle-time", "0.1"]);
+    wait_until("both relays send", PATIENCE, || {
+        fill(&project, 200);
+        std::thread::sleep(Duration::from_millis(200));
+        arrived(&project).0.len() == 2
+    });
+    wait_until("all are sent", PATIENCE, || left(&project) == 0);
+    let before = arrived(&project).1;
+    for _ in 0..3 {
+        fill_due(&project, 2000);
+        wait_until("all are sent", PATIENCE, || left(&project) == 0);
+    }
+    let (senders, ids) = arrived(&project);
+    assert_eq!(ids, before + 6000, "{senders:?}");
+    assert_eq!(senders.values().sum::<usize>(), ids, "sent twice: {senders:?}");
+    drop((python, ours));
+}

@@ -5,7 +5,9 @@
 //! own relay, or beside it: a row is claimed with the same stamps, so neither sends what the other has in hand.
 //!
 //! These tables have no lanes. A row is eligible when it was never tried, when its `retry_after` has come, or when whoever
-//! claimed it has not been heard of for the stale timeout; claiming stamps `updated_at`.
+//! claimed it has not been heard of for the stale timeout; claiming stamps `updated_at`. This relay takes `retry_after` away
+//! with it. The Python relay does not, so that an `updated_at` later than a `retry_after` that has come means that it has the
+//! row in hand.
 //!
 //! | step | where |
 //! |---|---|

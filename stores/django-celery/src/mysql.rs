@@ -114,7 +114,7 @@ impl Table for MysqlTable {
         let mut lent = self.operating.begin(what).await?;
         let now = self.now(&mut lent).await?;
         let sql = include_str!("../sql/mysql/stats.sql");
-        let found = lent.rows(what, sql, (&now, &now, micros(stale))).await?;
+        let found = lent.rows(what, sql, (&now, &now, &now, micros(stale))).await?;
         lent.roll_back(what).await;
         let row = found
             .into_iter()
@@ -137,7 +137,7 @@ impl MysqlTable {
         let what = "claiming tasks failed";
         let now = self.now(lent).await?;
         let sql = include_str!("../sql/mysql/claim.sql");
-        let found = lent.rows(what, sql, (&now, &now, micros(stale), limit)).await?;
+        let found = lent.rows(what, sql, (&now, &now, &now, micros(stale), limit)).await?;
         let rows: Vec<Row> = found.into_iter().map(decode).collect::<Result<_>>()?;
         if !rows.is_empty() {
             let ids = rows.iter().map(|row| row.id);

@@ -42,8 +42,8 @@ impl DjangoOutbox {
 
     /// Claims up to `limit` eligible rows, lowest ids first where there are more, and stamps them.
     ///
-    /// Eligible is what was never tried, whose `retry_after` has come, or what somebody claimed longer than `stale` ago
-    /// and neither settled nor deferred; and only what has a schema version that is known.
+    /// Eligible is what was never tried, whose `retry_after` has come and that nobody has claimed since, or what somebody
+    /// claimed longer than `stale` ago and neither settled nor deferred; and only what has a schema version that is known.
     ///
     /// # Errors
     /// What the database said. A claim that was made and not heard of becomes stale.

@@ -134,12 +134,8 @@ async fn the_row_with_a_missing_exchange_fails_and_its_neighbours_are_sent() {
     let failed = "SELECT task_id FROM celery_outbox WHERE retries = 1 ORDER BY id";
     assert_eq!(scratch.values(failed).await, ["task-1", "task-2"]);
     // The last attempt, and the reason that stays.
-    scratch
-        .run(&format!(
-            "UPDATE celery_outbox SET retries = 4, retry_after = {}",
-            scratch.stamp(-1)
-        ))
-        .await;
+    scratch.run("UPDATE celery_outbox SET retries = 4").await;
+    scratch.make_due().await;
     assert_eq!(once(&scratch, sink()).await.dead, 2);
     let reasons = scratch
         .values("SELECT failure_reason FROM celery_outbox_dead_letter ORDER BY id")
@@ -167,9 +163,7 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
     let failed = "SELECT COUNT(*) FROM celery_outbox WHERE retries = 1 AND retry_after IS NOT NULL";
     until("all have failed", async || scratch.value(failed).await == "50").await;
     operator.declare(&queue).await;
-    scratch
-        .run(&format!("UPDATE celery_outbox SET retry_after = {}", scratch.stamp(-1)))
-        .await;
+    scratch.make_due().await;
     until("all are sent", async || scratch.count("celery_outbox").await == "0").await;
     assert_eq!(operator.drain(&queue).await.0.len(), 50);
     stop.cancel();

@@ -1,13 +1,16 @@
 -- Three ways to be eligible, each with the index that its table has for it: one condition with OR would walk the primary
 -- key past every row that waits. Rows that another relay is just claiming are locked, and skipped. What is locked and not
 -- among the first is let go at once.
+-- The Python relay stamps what it claims for a retry, and leaves its retry_after: what was stamped after that has come is on its
+-- way there, until the stamp is stale.
 WITH fresh AS (
     SELECT id FROM celery_outbox
     WHERE updated_at IS NULL AND schema_version BETWEEN 1 AND 1
     ORDER BY id LIMIT $1 FOR UPDATE SKIP LOCKED
 ), due AS (
     SELECT id FROM celery_outbox
-    WHERE retry_after <= statement_timestamp() AND updated_at IS NOT NULL AND schema_version BETWEEN 1 AND 1
+    WHERE retry_after <= statement_timestamp() AND schema_version BETWEEN 1 AND 1
+        AND (updated_at < retry_after OR updated_at <= statement_timestamp() - make_interval(secs => $2))
     ORDER BY retry_after, id LIMIT $1 FOR UPDATE SKIP LOCKED
 ), stale AS (
     SELECT id FROM celery_outbox

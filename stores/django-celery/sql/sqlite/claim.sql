@@ -1,4 +1,6 @@
 -- Three ways to be eligible, each with the index that its table has for it.
+-- The Python relay stamps what it claims for a retry, and leaves its retry_after: what was stamped after that has come is on its
+-- way there, until the stamp is stale.
 -- A retry_after that stayed in the past would leave the row eligible while it is on its way.
 UPDATE celery_outbox SET updated_at = ?1, retry_after = NULL
 WHERE id IN (
@@ -7,7 +9,8 @@ WHERE id IN (
             WHERE updated_at IS NULL AND schema_version BETWEEN 1 AND 1 ORDER BY id LIMIT ?3)
         UNION ALL
         SELECT id FROM (SELECT id FROM celery_outbox
-            WHERE retry_after <= ?1 AND updated_at IS NOT NULL AND schema_version BETWEEN 1 AND 1
+            WHERE retry_after <= ?1 AND schema_version BETWEEN 1 AND 1
+                AND (updated_at < retry_after OR updated_at <= strftime('%Y-%m-%d %H:%M:%f', ?1, ?2))
             ORDER BY retry_after, id LIMIT ?3)
         UNION ALL
         SELECT id FROM (SELECT id FROM celery_outbox

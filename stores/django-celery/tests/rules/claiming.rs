@@ -12,6 +12,7 @@ use crate::scratch::{STALE, Scratch};
 on_every_database! {
     what_is_fresh_due_or_stale_is_eligible_and_nothing_else
     a_claimed_row_carries_the_stamp_and_nobody_takes_it_again
+    neither_relay_takes_a_retry_that_the_other_has_in_hand
     a_row_is_read_as_it_was_written
     many_claim_at_once_and_each_row_is_claimed_once
     tables_that_are_missing_are_told_with_djangos_command
@@ -22,14 +23,16 @@ async fn what_is_fresh_due_or_stale_is_eligible_and_nothing_else(scratch: Scratc
     let due = scratch.add(&at(-700), &at(-1), 2, 1).await;
     let _backing_off = scratch.add(&at(-700), &at(60), 2, 1).await;
     let _on_its_way = scratch.add(&at(-200), "NULL", 0, 1).await;
+    let _retried_by_python = scratch.add(&at(-20), &at(-21), 2, 1).await;
+    let python_is_gone = scratch.add(&at(-301), &at(-302), 2, 1).await;
     let stale = scratch.add(&at(-301), "NULL", 4, 1).await;
     let _of_the_future = scratch.add("NULL", "NULL", 0, 2).await;
     let _of_the_past = scratch.add("NULL", "NULL", 0, 0).await;
     let fresh = scratch.add("NULL", "NULL", 0, 1).await;
     let stats = scratch.outbox.stats(STALE).await.unwrap();
-    assert_eq!((stats.eligible, stats.waiting, stats.dead), (3, 4, 0));
+    assert_eq!((stats.eligible, stats.waiting, stats.dead), (4, 5, 0));
     assert!((55..70).contains(&stats.oldest.unwrap().as_secs()), "{stats:?}");
-    assert_eq!(scratch.claimed().await, [due, stale, fresh]);
+    assert_eq!(scratch.claimed().await, [due, python_is_gone, stale, fresh]);
     assert!(scratch.claimed().await.is_empty());
     assert_eq!(scratch.outbox.stats(STALE).await.unwrap().eligible, 0);
 }
@@ -58,6 +61,44 @@ async fn a_claimed_row_carries_the_stamp_and_nobody_takes_it_again(scratch: Scra
             .await,
         "1"
     );
+}
+
+async fn neither_relay_takes_a_retry_that_the_other_has_in_hand(scratch: Scratch) {
+    let mut due = Vec::new();
+    for _ in 0..4 {
+        due.push(scratch.add(&scratch.stamp(-700), &scratch.stamp(-5), 1, 1).await);
+    }
+    // As the Python relay does it: it stamps, and leaves retry_after where it is.
+    let (now, eligible) = (scratch.stamp(0), scratch.pythons_filter());
+    scratch
+        .run(&format!(
+            "UPDATE celery_outbox SET updated_at = {now} WHERE {eligible} AND id < {}",
+            due[2]
+        ))
+        .await;
+    assert_eq!(scratch.claimed().await, due[2..]);
+    assert!(scratch.claimed().await.is_empty());
+    let ours = format!("SELECT id FROM celery_outbox WHERE {eligible} AND id >= {}", due[2]);
+    assert!(scratch.values(&ours).await.is_empty());
+    // It gives one back for later, and dies with the other.
+    scratch
+        .run(&format!(
+            "UPDATE celery_outbox SET updated_at = {}, retry_after = {} WHERE id = {}",
+            scratch.stamp(-40),
+            scratch.stamp(-10),
+            due[0]
+        ))
+        .await;
+    assert_eq!(scratch.claimed().await, due[..1]);
+    scratch
+        .run(&format!(
+            "UPDATE celery_outbox SET updated_at = {}, retry_after = {} WHERE id = {}",
+            scratch.stamp(-301),
+            scratch.stamp(-302),
+            due[1]
+        ))
+        .await;
+    assert_eq!(scratch.claimed().await, due[1..2]);
 }
 
 async fn a_row_is_read_as_it_was_written(scratch: Scratch) {

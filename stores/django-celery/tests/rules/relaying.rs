@@ -148,9 +148,7 @@ async fn a_task_that_fails_backs_off_and_dies_with_its_reason(scratch: Scratch) 
     // Four failures more, each as soon as it is due.
     for _ in 0..4 {
         assert_eq!(once().await.unwrap(), Report::default(), "nothing is due yet");
-        scratch
-            .run(&format!("UPDATE celery_outbox SET retry_after = {}", scratch.stamp(-1)))
-            .await;
+        scratch.make_due().await;
         once().await.unwrap();
     }
     assert_eq!(scratch.count("celery_outbox").await, "0");

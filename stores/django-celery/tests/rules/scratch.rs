@@ -213,6 +213,21 @@ impl Scratch {
         .await;
     }
 
+    /// As if the delay of every row that waits were over.
+    pub(crate) async fn make_due(&self) {
+        let (then, since) = (self.stamp(-2), self.stamp(-1));
+        self.run(&format!(
+            "UPDATE celery_outbox SET updated_at = {then}, retry_after = {since} WHERE retry_after IS NOT NULL"
+        ))
+        .await;
+    }
+
+    /// What the Python relay would claim now, by its own filter.
+    pub(crate) fn pythons_filter(&self) -> String {
+        let (now, stale) = (self.stamp(0), self.stamp(-300));
+        format!("(updated_at IS NULL OR retry_after <= {now} OR (updated_at <= {stale} AND retry_after IS NULL))")
+    }
+
     pub(crate) async fn claimed(&self) -> Vec<i64> {
         let claim = self.outbox.claim(100, STALE).await.unwrap();
         claim.rows.iter().map(|row| row.id).collect()
