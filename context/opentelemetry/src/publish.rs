@@ -136,6 +136,8 @@ impl<S: Span + Send> Followed for Attempt<S> {
             Outcome::Permanent(reason) => ("permanent", reason),
             Outcome::Unknown(reason) => ("unknown", reason),
             Outcome::SinkDown(reason) => ("sink_down", reason),
+            // Not an error.
+            Outcome::NotYet(_) => return,
         };
         self.0.set_attribute(KeyValue::new("error.type", kind));
         self.0.set_status(Status::error(reason.text().to_owned()));

@@ -53,7 +53,7 @@ families! {
     READY = "sendoff_ready", Gauge, [], "Whether the relay is ready (1) or not (0), as /ready says.";
     OBSTACLE = "sendoff_obstacle", Gauge, ["kind"], "Whether something of this kind (1) keeps the relay from being ready.";
     PUBLISHED = "sendoff_published_total", Counter, ["topic", "sink", "outcome"],
-        "Messages that a sink answered for: delivered, temporary, permanent, unknown, or down.";
+        "Messages that a sink answered for: delivered, temporary, permanent, unknown, down, or not_yet.";
     RETRIED = "sendoff_retried_total", Counter, ["topic", "sink"], "Failed attempts after which a message is tried again.";
     DEAD = "sendoff_dead_lettered_total", Counter, ["topic", "sink", "reason"], "Messages that went to the dead letters.";
     EMIT_TO_READY = "sendoff_emit_to_ready_seconds", Histogram, ["topic", "sink"],

@@ -9,7 +9,7 @@ use crate::clock::{Clock, micros};
 use crate::histogram::Histogram;
 
 /// How a sink may answer, as a label says it.
-pub(crate) const OUTCOMES: [&str; 5] = ["delivered", "temporary", "permanent", "unknown", "down"];
+pub(crate) const OUTCOMES: [&str; 6] = ["delivered", "temporary", "permanent", "unknown", "down", "not_yet"];
 /// Why a message may be dead, as a label says it.
 pub(crate) const REASONS: [DeadReason; 6] = [
     DeadReason::Exhausted,
@@ -71,6 +71,7 @@ fn outcome(outcome: &Outcome) -> usize {
         Outcome::Permanent(_) => 2,
         Outcome::Unknown(_) => 3,
         Outcome::SinkDown(_) => 4,
+        Outcome::NotYet(_) => 5,
     }
 }
 
@@ -100,6 +101,7 @@ mod tests {
             Outcome::Permanent("".into()),
             Outcome::Unknown("".into()),
             Outcome::SinkDown("".into()),
+            Outcome::NotYet("".into()),
         ];
         assert_eq!(all.map(|of| OUTCOMES[outcome(&of)]), OUTCOMES);
     }

@@ -62,6 +62,9 @@ pub enum Outcome {
     Unknown(Reason),
     /// The sink as a whole is down: no attempt is charged, the message waits for the sink.
     SinkDown(Reason),
+    /// It was not tried, because it is too early: no attempt is charged, and it comes again after [`Reason::retry_after`].
+    /// This says nothing about the sink. Messages behind it in the order of its key go on, as behind a scheduled one.
+    NotYet(Reason),
 }
 
 /// What a sink knows better than the relay's settings.

@@ -144,6 +144,7 @@ mod tests {
             Outcome::Permanent(_) => "permanent",
             Outcome::Unknown(_) => "unknown",
             Outcome::SinkDown(_) => "down",
+            Outcome::NotYet(_) => "not yet",
         }
     }
 

@@ -64,7 +64,7 @@ impl Commander {
                     Err(Error::new(ErrorKind::Denied, reason.text()).next_step("see above"))
                 }
                 // Whatever else is wrong, it has answered.
-                Outcome::Delivered | Outcome::Permanent(_) | Outcome::Unknown(_) => Ok(()),
+                Outcome::Delivered | Outcome::Permanent(_) | Outcome::Unknown(_) | Outcome::NotYet(_) => Ok(()),
             },
             Some(Ok(_)) => Ok(()),
             Some(Err(_)) | None => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")

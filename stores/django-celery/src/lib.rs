@@ -14,7 +14,7 @@
 //! | claim | [`DjangoOutbox::claim`], SQL in `sql/` |
 //! | read a row as a task | [`Row::delivery`] |
 //! | publish | [`DjangoRelay`], to any [`sendoff::Sink`] for Celery tasks |
-//! | settle: sent, failed, deferred, dead, released | [`Settlement`], [`DjangoOutbox::settle`] |
+//! | settle: sent, failed, deferred, held, dead, released | [`Settlement`], [`DjangoOutbox::settle`] |
 //! | replay, purge, count | [`DjangoOutbox`] |
 #![forbid(unsafe_code)]
 
@@ -38,5 +38,5 @@ pub use config::{Database, DjangoConfig};
 pub use outbox::DjangoOutbox;
 pub use relay::{Beat, DjangoRelay, Monitor, Report, Settings, Settled};
 pub use row::Row;
-pub use settlement::{Dead, Failed, Settlement};
+pub use settlement::{Dead, Later, Settlement};
 pub use stats::Stats;

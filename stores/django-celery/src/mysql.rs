@@ -157,6 +157,7 @@ impl MysqlTable {
             failed,
             deferred,
             cooldown,
+            held,
             dead,
             released,
         } = settlement;
@@ -164,16 +165,22 @@ impl MysqlTable {
             let sql = with_ids(include_str!("../sql/mysql/sent.sql"), sent.iter().copied());
             lent.text(what, &sql).await?;
         }
-        if !failed.is_empty() || !deferred.is_empty() {
+        if !failed.is_empty() || !deferred.is_empty() || !held.is_empty() {
             let now = self.now(lent).await?;
             for failed in failed {
                 let params = (&now, micros(failed.delay), &now, failed.id, stamp);
                 lent.change(what, include_str!("../sql/mysql/fail.sql"), params).await?;
             }
+            let defer = include_str!("../sql/mysql/defer.sql");
             if !deferred.is_empty() {
-                let sql = with_ids(include_str!("../sql/mysql/defer.sql"), deferred.iter().copied());
                 let params = (&now, micros(*cooldown), &now, stamp);
-                lent.change(what, &sql, params).await?;
+                lent.change(what, &with_ids(defer, deferred.iter().copied()), params)
+                    .await?;
+            }
+            for held in held {
+                let params = (&now, micros(held.delay), &now, stamp);
+                lent.change(what, &with_ids(defer, [held.id].into_iter()), params)
+                    .await?;
             }
         }
         for dead in dead {

@@ -73,10 +73,9 @@ impl Table for PostgresTable {
         let Settlement {
             sent,
             failed,
-            deferred,
-            cooldown,
             dead,
             released,
+            ..
         } = settlement;
         let (failed, delays): (Vec<i64>, Vec<f64>) = failed
             .iter()
@@ -84,7 +83,10 @@ impl Table for PostgresTable {
             .unzip();
         let (dead, reasons): (Vec<i64>, Vec<String>) =
             dead.iter().map(|dead| (dead.id, storable(&dead.reason))).unzip();
-        let cooldown = cooldown.as_secs_f64();
+        let (put_off, waits): (Vec<i64>, Vec<f64>) = settlement
+            .put_off()
+            .map(|(id, delay)| (id, delay.as_secs_f64()))
+            .unzip();
         let ids = Type::INT8_ARRAY;
         let statements = [
             (
@@ -102,11 +104,11 @@ impl Table for PostgresTable {
                 ],
             ),
             (
-                deferred.len(),
+                put_off.len(),
                 include_str!("../sql/postgres/defer.sql"),
                 vec![
-                    (deferred as _, ids.clone()),
-                    (&cooldown as _, Type::FLOAT8),
+                    (&put_off as _, ids.clone()),
+                    (&waits as _, Type::FLOAT8_ARRAY),
                     (stamp as _, Type::TIMESTAMPTZ),
                 ],
             ),

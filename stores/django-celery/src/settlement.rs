@@ -8,11 +8,13 @@ pub struct Settlement {
     /// Delivered: deleted.
     pub sent: Vec<i64>,
     /// Failed, and to be tried again after a delay.
-    pub failed: Vec<Failed>,
+    pub failed: Vec<Later>,
     /// The broker is down: to be tried again, and nothing is charged.
     pub deferred: Vec<i64>,
     /// How long those wait.
     pub cooldown: Duration,
+    /// Too early: to be tried when it is time, and nothing is charged.
+    pub held: Vec<Later>,
     /// Given up.
     pub dead: Vec<Dead>,
     /// Not tried: eligible again at once.
@@ -20,6 +22,12 @@ pub struct Settlement {
 }
 
 impl Settlement {
+    /// What is put off without a charge, and for how long.
+    pub(crate) fn put_off(&self) -> impl Iterator<Item = (i64, Duration)> {
+        let deferred = self.deferred.iter().map(|id| (*id, self.cooldown));
+        deferred.chain(self.held.iter().map(|held| (held.id, held.delay)))
+    }
+
     /// Whether there is nothing to write.
     pub fn is_empty(&self) -> bool {
         self.rows() == 0
@@ -27,13 +35,18 @@ impl Settlement {
 
     /// How many rows it is about.
     pub fn rows(&self) -> usize {
-        self.sent.len() + self.failed.len() + self.deferred.len() + self.dead.len() + self.released.len()
+        self.sent.len()
+            + self.failed.len()
+            + self.deferred.len()
+            + self.held.len()
+            + self.dead.len()
+            + self.released.len()
     }
 }
 
-/// A row that failed.
+/// A row that is to be tried again.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Failed {
+pub struct Later {
     /// Its id.
     pub id: i64,
     /// How long it waits.

@@ -175,10 +175,9 @@ fn settle_in(connection: &Connection, stamp: &str, settlement: &Settlement) -> r
     let Settlement {
         sent,
         failed,
-        deferred,
-        cooldown,
         dead,
         released,
+        ..
     } = settlement;
     let now = now(connection)?;
     let run = |sql, params: &[&dyn rusqlite::ToSql]| connection.prepare_cached(sql)?.execute(params);
@@ -189,10 +188,10 @@ fn settle_in(connection: &Connection, stamp: &str, settlement: &Settlement) -> r
         let params: [&dyn rusqlite::ToSql; 4] = [&failed.id, &now, &after(failed.delay), &stamp];
         run(include_str!("../sql/sqlite/fail.sql"), &params)?;
     }
-    for id in deferred {
+    for (id, delay) in settlement.put_off() {
         run(
             include_str!("../sql/sqlite/defer.sql"),
-            &[id, &now, &after(*cooldown), &stamp],
+            &[&id, &now, &after(delay), &stamp],
         )?;
     }
     for dead in dead {

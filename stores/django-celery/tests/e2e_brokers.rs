@@ -227,6 +227,35 @@ async fn a_number_of_seconds_to_expire_counts_from_the_transaction() {
     assert_eq!(envelope["headers"]["id"], "task-0");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_task_that_is_due_late_stays_in_its_table_and_comes_in_time() {
+    let (redis, queue, scratch) = (Redis::start().await, name(), Scratch::postgres().await);
+    let config = CeleryConfig {
+        url: Some(sendoff_wire::Address::parse(&redis.url()).unwrap()),
+        default_queue: queue.clone(),
+        hold_eta: Some(Duration::from_secs(2)),
+        ..CeleryConfig::default()
+    };
+    scratch.add_many(2).await;
+    let eta = "jsonb_build_object('eta', to_char(now() at time zone 'UTC' + interval '5 s', 'YYYY-MM-DD\"T\"HH24:MI:SS.US+00:00'))";
+    scratch
+        .run(&format!("UPDATE celery_outbox SET options = {eta} WHERE task_id = 'task-1'"))
+        .await;
+    let began = Instant::now();
+    let sink: Arc<dyn Sink> = Arc::new(CelerySink::new(&config).unwrap());
+    let report = once(&scratch, Arc::clone(&sink)).await;
+    assert_eq!((report.published, report.held), (1, 1), "{report:?}");
+    let stop = CancellationToken::new();
+    let relay = DjangoRelay::new(scratch.outbox.clone(), sink, settings()).unwrap();
+    let running = tokio::spawn(relay.run(stop.clone()));
+    until("it is sent", async || scratch.count("celery_outbox").await == "0").await;
+    let waited = began.elapsed().as_secs_f64();
+    assert!((1.5..5.0).contains(&waited), "{waited}");
+    stop.cancel();
+    let report = running.await.unwrap().unwrap();
+    assert_eq!((report.published, report.failed, report.dead), (1, 0, 0));
+}
+
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {
     let began = Instant::now();
     while !holds().await {

@@ -74,6 +74,9 @@ pub(crate) struct Args {
     /// Whether queues are declared [default: the configured sink's, or passive]
     #[arg(long, value_enum, value_name = "HOW")]
     declare: Option<DeclareChoice>,
+    /// Keep tasks in the table until so long before their eta, such as 30s [default: the configured sink's hold_eta]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    hold_eta: Option<Duration>,
     /// How long dead letters are kept, such as 30d [default: for ever]
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     dead_letter_retention: Option<Duration>,
@@ -142,6 +145,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         failed,
         dead,
         deferred,
+        held,
         released,
     } = relay.run(stop).await?;
     if let Some(watch) = watch {
@@ -153,6 +157,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         failed,
         dead,
         deferred,
+        held,
         released,
         "stopped"
     );
@@ -219,6 +224,7 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
             .next_step("give --broker with the broker_url of the Celery application"));
     }
     settings.confirm_timeout = args.send_timeout;
+    settings.hold_eta = args.hold_eta.or(settings.hold_eta);
     match args.declare {
         Some(DeclareChoice::Off) => settings.declare = Declare::Off,
         Some(DeclareChoice::Passive) => settings.declare = Declare::Passive,
@@ -256,8 +262,8 @@ fn seconds(text: &str) -> Result<Duration, String> {
 
 fn told(report: Report, left: Stats) -> String {
     format!(
-        "{} published, {} to be tried again, {} dead, {} put off; remaining: {} eligible, {} waiting; dead letters {}",
-        report.published, report.failed, report.dead, report.deferred, left.eligible, left.waiting, left.dead
+        "{} published, {} to be tried again, {} dead, {} put off, {} held; remaining: {} eligible, {} waiting; dead letters {}",
+        report.published, report.failed, report.dead, report.deferred, report.held, left.eligible, left.waiting, left.dead
     )
 }
 
@@ -267,6 +273,7 @@ fn as_json(report: Report, left: Stats) -> serde_json::Value {
         "failed": report.failed,
         "dead": report.dead,
         "deferred": report.deferred,
+        "held": report.held,
         "remaining": {"eligible": left.eligible, "waiting": left.waiting, "dead": left.dead},
     })
 }

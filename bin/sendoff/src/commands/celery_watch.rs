@@ -239,7 +239,11 @@ impl Sink for Told {
 fn charged(outcome: &Outcome) -> Outcome {
     match outcome {
         Outcome::Unknown(reason) => Outcome::SinkDown(Reason::new(reason.text())),
-        Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::SinkDown(_) => outcome.clone(),
+        Outcome::Delivered
+        | Outcome::Temporary(_)
+        | Outcome::Permanent(_)
+        | Outcome::SinkDown(_)
+        | Outcome::NotYet(_) => outcome.clone(),
     }
 }
 

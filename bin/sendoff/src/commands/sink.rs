@@ -134,7 +134,11 @@ async fn test(config: &Config, name: &str, topic: String, session: &Session) -> 
     }
     Ok(match outcome {
         Outcome::Delivered => Exit::Ok,
-        Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::Unknown(_) | Outcome::SinkDown(_) => Exit::Failure,
+        Outcome::Temporary(_)
+        | Outcome::Permanent(_)
+        | Outcome::Unknown(_)
+        | Outcome::SinkDown(_)
+        | Outcome::NotYet(_) => Exit::Failure,
     })
 }
 
@@ -192,6 +196,7 @@ fn told(outcome: &Outcome) -> (&'static str, Option<String>) {
         Outcome::Permanent(reason) => ("permanent", Some(reason.text().to_owned())),
         Outcome::Unknown(reason) => ("unknown", Some(reason.text().to_owned())),
         Outcome::SinkDown(reason) => ("down", Some(reason.text().to_owned())),
+        Outcome::NotYet(reason) => ("not_yet", Some(reason.text().to_owned())),
     }
 }
 

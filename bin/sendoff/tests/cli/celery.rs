@@ -60,7 +60,7 @@ fn a_broker_that_is_down_is_reported_and_costs_nothing() {
     let report = project.json(&["celery-relay", "--broker", NOWHERE, "--once"]);
     assert_eq!(
         report,
-        json!({"published": 0, "failed": 0, "dead": 0, "deferred": 1,
+        json!({"published": 0, "failed": 0, "dead": 0, "deferred": 1, "held": 0,
             "remaining": {"eligible": 0, "waiting": 1, "dead": 0}})
     );
 }

@@ -14,13 +14,19 @@ impl Desk {
         if let Some(item) = self.items.get_mut(ticket.item) {
             item.legs[ticket.leg].with_sink = false;
         }
-        let down = matches!(outcome, Outcome::SinkDown(_));
-        if !down && self.sinks[sink].breaker.up() {
-            tracing::info!(
-                event = "sink_up",
-                sink = &*self.plan.sinks[sink].name,
-                "the sink answers again"
-            );
+        match outcome {
+            Outcome::SinkDown(_) => {}
+            // Not asked: a probe has to be made by another message.
+            Outcome::NotYet(_) => self.sinks[sink].breaker.dropped(),
+            Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::Unknown(_) => {
+                if self.sinks[sink].breaker.up() {
+                    tracing::info!(
+                        event = "sink_up",
+                        sink = &*self.plan.sinks[sink].name,
+                        "the sink answers again"
+                    );
+                }
+            }
         }
         match outcome {
             Outcome::SinkDown(reason) => self.sink_down(sink, ticket, &reason, now),
@@ -33,7 +39,20 @@ impl Desk {
             }
             Outcome::Temporary(reason) | Outcome::Unknown(reason) => self.failed(ticket, &reason),
             Outcome::Permanent(reason) => self.dead(ticket, DeadReason::Permanent, reason.text().to_owned()),
+            Outcome::NotYet(reason) => self.too_early(ticket, &reason),
         }
+    }
+
+    fn too_early(&mut self, ticket: Ticket, reason: &Reason) {
+        let parks = self.items[ticket.item].key.is_some();
+        let state = if parks { RetryState::Parked } else { RetryState::Retry };
+        let verdict = Verdict::Retry {
+            state,
+            delay: reason.asked_delay().unwrap_or(TOO_EARLY_DELAY),
+            charged: false,
+            error: reason.text().to_owned(),
+        };
+        self.decide(ticket, verdict);
     }
 
     /// What queues at a sink that went down waits in its table, not in hand, where it would be in others' way.

@@ -132,6 +132,9 @@ const PAUSED_DELAY: Duration = Duration::from_secs(5);
 /// How long messages of a paused topic wait, unless the pause is ended: then they are due at once.
 const PAUSED_TOPIC_DELAY: Duration = Duration::from_secs(3600);
 
+/// How long messages wait that came to a sink too early, where it does not say.
+const TOO_EARLY_DELAY: Duration = Duration::from_secs(1);
+
 impl SinkDesk {
     /// For how long, and why, nothing may go to this sink.
     fn shut(&self, now: Instant) -> Option<(Duration, &'static str)> {

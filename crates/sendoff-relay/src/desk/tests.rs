@@ -283,6 +283,42 @@ async fn a_sink_that_is_down_charges_nothing_and_keeps_nothing_in_hand() {
 }
 
 #[tokio::test]
+async fn what_comes_too_early_waits_uncharged_and_those_behind_it_go_on() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 1);
+    desk.take(vec![row(1, Some("k")), row(2, Some("k")), row(3, None)], Instant::now());
+    let early = Outcome::NotYet(sendoff::Reason::new("at noon").retry_after(Duration::from_secs(90)));
+    let batch = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&batch), [1, 3]);
+    answer(&mut desk, batch, &early);
+    let decided = desk.take_settlements(9);
+    assert_eq!(verdicts(&decided.settlements), [(1, "parked"), (3, "retry")]);
+    let all_uncharged = decided.settlements.iter().all(|settlement| {
+        let Verdict::Retry { charged, delay, .. } = settlement.legs[0].verdict else {
+            return false;
+        };
+        !charged && delay == Duration::from_secs(90)
+    });
+    assert!(all_uncharged, "{:?}", decided.settlements);
+    desk.settled(decided, &SettleReport::default());
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_too_early_is_no_probe_of_a_sink_that_is_down() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 1);
+    desk.take(vec![row(1, None)], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    answer(&mut desk, batch, &Outcome::SinkDown("gone".into()));
+    tokio::time::advance(Duration::from_secs(2)).await;
+    desk.take(vec![row(2, None), row(3, None)], Instant::now());
+    let probe = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&probe), [2]);
+    answer(&mut desk, probe, &Outcome::NotYet("later".into()));
+    desk.answered(0);
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [3], "another probe");
+}
+
+#[tokio::test]
 async fn what_a_lost_lane_had_in_hand_is_dropped_without_a_word() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
     desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());

@@ -85,6 +85,7 @@ async fn confirms_of_a_dropped_publish_are_not_taken_for_the_next_ones(mut scene
             Outcome::Delivered => !refused,
             // A sink may drop the connection together with the batch that was dropped.
             Outcome::Temporary(_) | Outcome::Unknown(_) | Outcome::SinkDown(_) => true,
+            Outcome::NotYet(_) => false,
         };
         assert!(right, "{outcomes:?}");
     }

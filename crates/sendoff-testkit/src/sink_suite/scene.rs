@@ -161,6 +161,7 @@ pub(super) fn reason(outcome: &Outcome) -> &str {
         Outcome::Temporary(reason)
         | Outcome::Permanent(reason)
         | Outcome::Unknown(reason)
-        | Outcome::SinkDown(reason) => reason.text(),
+        | Outcome::SinkDown(reason)
+        | Outcome::NotYet(reason) => reason.text(),
     }
 }

@@ -73,6 +73,9 @@ pub struct CeleryConfig {
     pub origin: Option<String>,
     /// Whether exchanges and queues are declared.
     pub declare: Declare,
+    /// A task whose eta is further away than this stays in the outbox until then, instead of waiting in a worker.
+    #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
+    pub hold_eta: Option<Duration>,
     /// What stands before the names of the exchanges of native delayed delivery.
     pub delayed_delivery_prefix: Option<String>,
     /// What only matters to Redis.
@@ -107,6 +110,7 @@ impl Default for CeleryConfig {
             timezone: "UTC".to_owned(),
             origin: None,
             declare: Declare::Passive,
+            hold_eta: None,
             delayed_delivery_prefix: None,
             redis: RedisConfig::default(),
         }

@@ -1,5 +1,7 @@
 //! The encoder.
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use sendoff::Result;
@@ -15,6 +17,11 @@ use crate::error::{bad_option, invalid};
 use crate::python::Value;
 use crate::route::{Router, Wanted};
 use crate::task::{TaskCall, TaskOptions};
+
+/// What is held for less is sent.
+const SHORTEST_HOLD: Duration = Duration::from_secs(1);
+/// What is held for longer is looked at in between: the clock that decided may have been wrong.
+const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
 
 /// Turns stored tasks into messages.
 #[derive(Debug, Clone)]
@@ -109,6 +116,23 @@ impl Encoder {
             body: body.bytes,
             destination: route.destination,
         })
+    }
+
+    /// How long the task stays in the outbox, at `now`, because its eta is further away than `hold_eta`.
+    ///
+    /// # Errors
+    /// As [`Encoder::encode`].
+    pub fn hold(&self, call: &TaskCall, now: Timestamp) -> Result<Option<Duration>> {
+        let (Some(lead), Some(eta)) = (self.config.hold_eta, self.eta(call)?) else {
+            return Ok(None);
+        };
+        let hold = eta.seconds_from(now) - lead.as_secs_f64();
+        // The clocks of two hosts always differ a little.
+        if hold < SHORTEST_HOLD.as_secs_f64() {
+            return Ok(None);
+        }
+        let hold = Duration::try_from_secs_f64(hold).unwrap_or(LONGEST_HOLD);
+        Ok(Some(hold.min(LONGEST_HOLD)))
     }
 
     /// When the task is due. A countdown counts more than an eta; one of zero counts for nothing.

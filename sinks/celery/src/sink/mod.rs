@@ -5,11 +5,12 @@ mod rabbitmq;
 mod redis;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff::{Delivery, Error, Outcome, Reason, Result, Sink};
 
 use self::rabbitmq::ToRabbitMq;
 use self::redis::ToRedis;
@@ -21,6 +22,7 @@ use crate::{CeleryConfig, Encoder, TaskCall};
 /// | what happened | outcome |
 /// |---|---|
 /// | RabbitMQ confirmed it, and did not return it; Redis has it in its list | delivered |
+/// | its eta is further away than `hold_eta` | not yet; nothing is charged |
 /// | it is no task, or cannot be written as one | permanent |
 /// | no queue takes it | permanent: says which is missing |
 /// | RabbitMQ or Redis cannot be used | the sink is down; nothing is charged |
@@ -52,19 +54,39 @@ impl CelerySink {
     }
 }
 
-#[async_trait]
-impl Sink for CelerySink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+impl CelerySink {
+    /// Publishes also what is due so late that an outbox would hold it: for tasks that are in none.
+    pub(crate) async fn publish_early(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        self.send(batch, |_, _| Ok(None)).await
+    }
+
+    async fn send(
+        &self,
+        batch: &[Arc<Delivery>],
+        hold: impl Fn(&TaskCall, Timestamp) -> Result<Option<Duration>> + Send + Sync,
+    ) -> Vec<Outcome> {
         // Only decides how much of a delay and of an expiration is left: both end at a point in time.
         let now = Timestamp::now();
+        let permanent = |error: Error| Outcome::Permanent(error.to_string().into());
         let encode = |at: usize| {
-            let message = TaskCall::from_delivery(&batch[at]).and_then(|call| self.encoder.encode(&call, now));
-            message.map_err(|error| Outcome::Permanent(error.to_string().into()))
+            let call = TaskCall::from_delivery(&batch[at]).map_err(permanent)?;
+            if let Some(delay) = hold(&call, now).map_err(permanent)? {
+                let reason = Reason::new("its eta is further away than hold_eta").retry_after(delay);
+                return Err(Outcome::NotYet(reason));
+            }
+            self.encoder.encode(&call, now).map_err(permanent)
         };
         match &self.broker {
             Connected::RabbitMq(broker) => broker.publish(batch.len(), encode).await,
             Connected::Redis(broker) => broker.publish_in_parts(batch.len(), encode).await,
         }
+    }
+}
+
+#[async_trait]
+impl Sink for CelerySink {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        self.send(batch, |call, now| self.encoder.hold(call, now)).await
     }
 
     fn limits(&self) -> Limits {

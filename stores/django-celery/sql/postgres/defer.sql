@@ -1,4 +1,5 @@
--- The broker is down: nothing is charged.
-UPDATE celery_outbox
-SET updated_at = statement_timestamp(), retry_after = statement_timestamp() + make_interval(secs => $2)
-WHERE id = ANY ($1) AND updated_at = $3
+-- The broker is down, or it is too early: nothing is charged.
+UPDATE celery_outbox AS row
+SET updated_at = statement_timestamp(), retry_after = statement_timestamp() + make_interval(secs => deferred.delay)
+FROM unnest($1::bigint[], $2::float8[]) AS deferred (id, delay)
+WHERE row.id = deferred.id AND row.updated_at = $3

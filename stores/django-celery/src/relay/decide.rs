@@ -3,7 +3,7 @@
 use sendoff::{Outcome, Reason};
 
 use super::Settings;
-use crate::{Dead, Failed, Row, Settlement};
+use crate::{Dead, Later, Row, Settlement};
 
 /// Decides about rows, one after the other.
 pub(super) struct Decision<'a> {
@@ -43,6 +43,10 @@ impl<'a> Decision<'a> {
                 self.outage.get_or_insert_with(|| reason.text().to_owned());
             }
             Outcome::Temporary(reason) | Outcome::Permanent(reason) => self.failed(row, &reason, rng),
+            Outcome::NotYet(reason) => self.settlement.held.push(Later {
+                id: row.id,
+                delay: reason.asked_delay().unwrap_or(self.settings.idle_time),
+            }),
         }
     }
 
@@ -64,7 +68,7 @@ impl<'a> Decision<'a> {
         let delay = delay.max(reason.asked_delay().unwrap_or_default());
         let reason = reason.text();
         tracing::warn!(event = "celery_task_failed", id, %task_id, %task_name, retries, ?delay, context, reason);
-        self.settlement.failed.push(Failed { id: *id, delay });
+        self.settlement.failed.push(Later { id: *id, delay });
     }
 
     fn die(&mut self, row: &Row, reason: String) {
@@ -117,10 +121,14 @@ mod tests {
         let late = Reason::new("busy").retry_after(Duration::from_secs(5000));
         decision.answered(&row(6, 0), Outcome::Temporary(late), &mut rng);
         decision.exceeded(&row(7, 9));
+        let early = Reason::new("at noon").retry_after(Duration::from_secs(90));
+        decision.answered(&row(8, 4), Outcome::NotYet(early), &mut rng);
         assert_eq!(decision.outage.as_deref(), Some("gone"));
         let settlement = decision.settlement;
         assert_eq!((settlement.sent, settlement.deferred), (vec![1], vec![2, 3]));
         assert_eq!(settlement.cooldown, Duration::from_secs(30));
+        let delay = Duration::from_secs(90);
+        assert_eq!(settlement.held, [Later { id: 8, delay }]);
         let delays: Vec<(i64, u64)> = settlement
             .failed
             .iter()

@@ -58,7 +58,7 @@ pub(super) async fn publish(
             match &outcome {
                 Outcome::Unknown(_) => suspects.add(row.id),
                 // It was not tried.
-                Outcome::SinkDown(_) => {}
+                Outcome::SinkDown(_) | Outcome::NotYet(_) => {}
                 Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) => suspects.clear(row.id),
             }
             decision.answered(row, outcome, &mut rng);
@@ -99,7 +99,7 @@ async fn publish_alone(
             suspects.clear(row.id);
             decision.failed(row, &reason, rng);
         }
-        Some(outcome @ Outcome::SinkDown(_)) => decision.answered(row, outcome, rng),
+        Some(outcome @ (Outcome::SinkDown(_) | Outcome::NotYet(_))) => decision.answered(row, outcome, rng),
         Some(outcome) => {
             suspects.clear(row.id);
             decision.answered(row, outcome, rng);

@@ -13,6 +13,8 @@ pub struct Report {
     pub dead: u64,
     /// Put off because the broker is down.
     pub deferred: u64,
+    /// Kept until it is time.
+    pub held: u64,
     /// Given back without having been tried.
     pub released: u64,
 }
@@ -24,6 +26,7 @@ impl Report {
         self.failed += settlement.failed.len() as u64;
         self.dead += settlement.dead.len() as u64;
         self.deferred += settlement.deferred.len() as u64;
+        self.held += settlement.held.len() as u64;
         self.released += settlement.released.len() as u64;
     }
 }

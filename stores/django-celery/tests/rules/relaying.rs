@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use sendoff::{Delivery, Error, ErrorKind, Outcome, Reason, Result, Sink};
 use sendoff_store_django_celery::{DjangoConfig, DjangoOutbox, DjangoRelay, Report, Settings};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -17,6 +17,7 @@ on_every_database! {
     everything_is_sent_in_order_and_deleted
     a_task_that_fails_backs_off_and_dies_with_its_reason
     a_broker_that_is_down_charges_nothing_and_is_waited_for
+    a_task_that_comes_too_early_is_kept_and_costs_nothing
     a_stop_gives_back_what_was_not_sent
     two_relays_share_the_work_and_send_nothing_twice
 }
@@ -178,6 +179,28 @@ async fn a_broker_that_is_down_charges_nothing_and_is_waited_for(scratch: Scratc
     let report = running.await.unwrap().unwrap();
     assert_eq!((report.published, report.failed, report.dead), (45, 0, 0));
     assert_eq!(sink.seen().len(), 45);
+}
+
+async fn a_task_that_comes_too_early_is_kept_and_costs_nothing(scratch: Scratch) {
+    let ids = scratch.add_fresh(2).await;
+    let late = ids[0];
+    let sink = Arc::new(Broker::new(move |delivery| match delivery.place.seq == late {
+        true => Outcome::NotYet(Reason::new("at noon").retry_after(Duration::from_secs(900))),
+        false => Outcome::Delivered,
+    }));
+    let settings = Settings {
+        max_retries: 1,
+        ..quick()
+    };
+    let report = relay(&scratch, &sink, settings)
+        .run_once(CancellationToken::new())
+        .await
+        .unwrap();
+    assert_eq!((report.published, report.held, report.dead), (1, 1, 0));
+    let after = scratch.seconds_to("retry_after");
+    let left = scratch.value(&format!("SELECT {after} FROM celery_outbox")).await;
+    assert!((870.0..=901.0).contains(&left.parse().unwrap()), "{left}");
+    assert_eq!(scratch.value("SELECT retries FROM celery_outbox").await, "0");
 }
 
 async fn a_stop_gives_back_what_was_not_sent(scratch: Scratch) {

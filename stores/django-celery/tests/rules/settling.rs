@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff_store_django_celery::{Dead, Failed, Settlement};
+use sendoff_store_django_celery::{Dead, Later, Settlement};
 
 use crate::on_every_database;
 use crate::scratch::{STALE, Scratch};
@@ -17,16 +17,16 @@ const COLUMNS: &str = "task_id, task_name, args, kwargs, options, sentry_trace_i
     redacted_args, redacted_kwargs, schema_version, retries";
 
 async fn every_end_leaves_its_own_trace(scratch: Scratch) {
-    let ids = scratch.add_fresh(6).await;
-    let claim = scratch.outbox.claim(5, STALE).await.unwrap();
+    let ids = scratch.add_fresh(7).await;
+    let claim = scratch.outbox.claim(6, STALE).await.unwrap();
     let settlement = Settlement {
         sent: vec![ids[0]],
         failed: vec![
-            Failed {
+            Later {
                 id: ids[1],
                 delay: Duration::from_secs(120),
             },
-            Failed {
+            Later {
                 id: ids[2],
                 delay: Duration::from_millis(3_600_500),
             },
@@ -34,13 +34,17 @@ async fn every_end_leaves_its_own_trace(scratch: Scratch) {
         deferred: vec![ids[3]],
         cooldown: Duration::from_secs(30),
         released: vec![ids[4]],
+        held: vec![Later {
+            id: ids[5],
+            delay: Duration::from_secs(900),
+        }],
         ..Settlement::default()
     };
     scratch.outbox.settle(&claim.stamp, &settlement).await.unwrap();
     let left = scratch.values("SELECT id FROM celery_outbox ORDER BY id").await;
     assert_eq!(left, ids[1..].iter().map(ToString::to_string).collect::<Vec<_>>());
     let (after, updated) = (scratch.seconds_to("retry_after"), scratch.seconds_to("updated_at"));
-    for (id, retries, seconds) in [(ids[1], "1", 120.0), (ids[2], "1", 3600.5), (ids[3], "0", 30.0)] {
+    for (id, retries, seconds) in [(ids[1], "1", 120.0), (ids[2], "1", 3600.5), (ids[3], "0", 30.0), (ids[5], "0", 900.0)] {
         let column = |sql: &str| format!("SELECT {sql} FROM celery_outbox WHERE id = {id}");
         assert_eq!(scratch.value(&column("retries")).await, retries);
         let delay: f64 = scratch.value(&column(&after)).await.parse().unwrap();
@@ -52,7 +56,7 @@ async fn every_end_leaves_its_own_trace(scratch: Scratch) {
         assert!((-20.0..=1.0).contains(&touched), "{touched}");
     }
     // What was given back, and what was never claimed.
-    assert_eq!(scratch.claimed().await, [ids[4], ids[5]]);
+    assert_eq!(scratch.claimed().await, [ids[4], ids[6]]);
     // A settlement that was written and not heard of is written again: it changes nothing more.
     scratch.outbox.settle(&claim.stamp, &settlement).await.unwrap();
     assert_eq!(
@@ -98,7 +102,7 @@ async fn a_dead_letter_keeps_the_whole_row_and_the_reason(scratch: Scratch) {
 }
 
 async fn a_relay_that_was_taken_over_changes_nothing_but_what_it_sent(scratch: Scratch) {
-    let ids = scratch.add_fresh(5).await;
+    let ids = scratch.add_fresh(6).await;
     let slow = scratch.outbox.claim(10, STALE).await.unwrap();
     scratch
         .run(&format!(
@@ -110,7 +114,7 @@ async fn a_relay_that_was_taken_over_changes_nothing_but_what_it_sent(scratch: S
     let stamps = scratch.values("SELECT updated_at FROM celery_outbox ORDER BY id").await;
     let settlement = Settlement {
         sent: vec![ids[0]],
-        failed: vec![Failed {
+        failed: vec![Later {
             id: ids[1],
             delay: Duration::from_secs(1),
         }],
@@ -121,6 +125,10 @@ async fn a_relay_that_was_taken_over_changes_nothing_but_what_it_sent(scratch: S
             reason: "x".to_owned(),
         }],
         released: vec![ids[4]],
+        held: vec![Later {
+            id: ids[5],
+            delay: Duration::from_secs(1),
+        }],
     };
     scratch.outbox.settle(&slow.stamp, &settlement).await.unwrap();
     assert_eq!(
