@@ -133,10 +133,12 @@ impl Router {
         ))
     }
 
-    /// Only with quorum queues do workers declare the ladder, and it cannot lead to a direct exchange.
+    /// Only with quorum queues do workers declare the ladder, and it cannot lead to a direct exchange. A queue that is made on
+    /// demand counts as well: Celery knows it from the moment a task is routed to it.
     fn delayed(&self, queue: &Queue, delay: Option<f64>) -> Option<Delayed> {
         let seconds = delay.filter(|seconds| *seconds >= 1.0)?;
-        if !self.has_quorum || queue.exchange_type == ExchangeType::Direct {
+        let has_quorum = self.has_quorum || queue.is_quorum();
+        if !has_quorum || queue.exchange_type == ExchangeType::Direct {
             return None;
         }
         let prefix = self

@@ -165,3 +165,15 @@ fn a_task_that_is_due_later_waits_in_rabbitmq_only_behind_a_quorum_queue_that_is
         None
     );
 }
+
+#[test]
+fn a_quorum_queue_that_is_made_on_demand_delays_in_rabbitmq_too() {
+    let toml = "create_missing_queue_type = \"quorum\"\ncreate_missing_queue_exchange_type = \"topic\"";
+    let router = Router::new(&config(toml)).unwrap();
+    let delayed = |queue| {
+        let route = router.route("t", &wanted(queue, None, None), Some(5.0)).unwrap();
+        route.destination.delayed.map(|delayed| delayed.routing_key)
+    };
+    assert!(delayed(Some("new")).unwrap().ends_with(".1.0.1.new"));
+    assert_eq!(delayed(None), None, "the default queue is a classic one");
+}
