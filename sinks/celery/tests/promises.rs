@@ -69,6 +69,7 @@ fn an_option_of_the_wrong_type_is_refused_by_its_name() {
         ("priority", "1.5"),
         ("queue", "{}"),
         ("queue", r#""\ud800""#),
+        ("route_name", "1"),
         ("headers", "[]"),
         ("link", "[1]"),
         ("link", "{}"),
@@ -111,6 +112,22 @@ fn headers_of_the_outbox_cannot_replace_celerys_and_those_of_the_task_can() {
         ("half".to_owned(), Field::Double(0.5)),
     ];
     assert_eq!(n, &Field::Table(entries));
+}
+
+#[test]
+fn a_task_may_be_routed_by_another_name_than_its_own() {
+    let encoder = encoder("[[routes]]\ntask = \"shop.urgent\"\nqueue = \"fast\"\npriority = 5");
+    for (options, queue, priority) in [
+        ("{}", "celery", 0),
+        (r#"{"route_name": "shop.urgent"}"#, "fast", 5),
+        (r#"{"route_name": ""}"#, "celery", 0),
+        (r#"{"route_name": "shop.urgent", "queue": "own"}"#, "own", 5),
+    ] {
+        let message = encode(&encoder, &task(options), emitted(), emitted());
+        assert_eq!(message.destination.routing_key, queue, "{options}");
+        assert_eq!(message.properties.priority, priority, "{options}");
+        assert_eq!(message.header("task"), Some(&"demo.add".into()));
+    }
 }
 
 #[test]

@@ -24,7 +24,6 @@ const PRODUCERS_OWN: &[&str] = &[
     "result_cls",
     "retry",
     "retry_policy",
-    "route_name",
     "router",
     "task_type",
     "timeout",
@@ -125,6 +124,12 @@ mod tests {
     #[test]
     fn values_keep_their_digits_and_order() {
         let options = r#"{"queue":"a","expires":1e2,"eta":"2031-05-06T07:08:09.123456+00:00","priority":3}"#;
+        becomes(options, None, options);
+    }
+
+    #[test]
+    fn the_name_to_route_by_is_kept() {
+        let options = r#"{"route_name":"shop.urgent"}"#;
         becomes(options, None, options);
     }
 

@@ -31,6 +31,7 @@ pub const OPTIONS: &[&str] = &[
     "reply_to",
     "retries",
     "root_id",
+    "route_name",
     "routing_key",
     "serializer",
     "shadow",

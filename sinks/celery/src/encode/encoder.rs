@@ -83,7 +83,9 @@ impl Encoder {
         let expires = self.moment(call, "expires")?;
         let wanted = wanted(options)?;
         let delay = eta.as_ref().map(|eta| eta.seconds_from(now));
-        let route = self.router.route(&call.name, &wanted, delay)?;
+        let route_name = options.name("route_name")?.filter(|name| !name.is_empty());
+        let route_name = route_name.as_deref().unwrap_or(&call.name);
+        let route = self.router.route(route_name, &wanted, delay)?;
         let matched = route.matched.as_ref();
 
         let levels = self.config.repr_maxlevels;
