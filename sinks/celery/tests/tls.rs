@@ -41,12 +41,17 @@ fn task() -> Arc<Delivery> {
 }
 
 async fn publish(url: &str, ca_file: PathBuf) -> Outcome {
+    let tls = TlsConfig {
+        ca_file: Some(ca_file),
+        ..TlsConfig::default()
+    };
+    publish_with(url, Some(tls)).await
+}
+
+async fn publish_with(url: &str, tls: Option<TlsConfig>) -> Outcome {
     let config = CeleryConfig {
         url: Some(Address::parse(url).unwrap()),
-        tls: Some(TlsConfig {
-            ca_file: Some(ca_file),
-            ..TlsConfig::default()
-        }),
+        tls,
         declare: Declare::Active,
         ..CeleryConfig::default()
     };
@@ -70,6 +75,9 @@ async fn only_the_right_server_gets_tasks(url: &str, authority: &Authority) {
     };
     let (ours, other) = (file("ours.pem", authority), file("other.pem", &Authority::new()));
     assert_eq!(publish(url, ours.clone()).await, Outcome::Delivered);
+    // As Celery's users write it.
+    let in_url = format!("{url}?ssl_cert_reqs=required&ssl_ca_certs={}", ours.display());
+    assert_eq!(publish_with(&in_url, None).await, Outcome::Delivered);
     for (url, ca_file, word) in [
         (url.replace("localhost", "127.0.0.1"), ours, "host"),
         (url.to_owned(), other, "ca_file"),

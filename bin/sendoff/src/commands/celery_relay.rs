@@ -65,7 +65,7 @@ pub(crate) struct Args {
     /// A file that is touched as long as the relay makes progress
     #[arg(long, value_name = "FILE")]
     liveness_file: Option<PathBuf>,
-    /// Celery's broker_url: amqp://, amqps://, redis:// or rediss:// [default: the configured sink's]
+    /// Celery's broker_url: amqp://, pyamqp://, amqps://, redis:// or rediss:// [default: the configured sink's]
     #[arg(long, value_name = "URL", env = "SENDOFF_CELERY_BROKER", hide_env_values = true)]
     broker: Option<String>,
     /// The sink of type celery whose settings are used, where several are configured

@@ -5,6 +5,7 @@ use sendoff_sink_rabbitmq::publisher::Settings;
 use sendoff_sink_redis as redis;
 
 use super::CeleryConfig;
+use super::url::BrokerUrl;
 use crate::Encoder;
 use crate::error::invalid;
 
@@ -37,20 +38,28 @@ impl CeleryConfig {
                 "set it to the application's broker_url, such as redis://host:6379/0",
             ));
         };
-        let url = url.with_scheme(&["amqp", "amqps", "redis", "rediss"])?.clone();
-        if url.reveal().scheme().starts_with("amqp") {
-            let mut settings = Settings::new(url);
+        let BrokerUrl {
+            address,
+            tls,
+            heartbeat,
+            external_auth,
+        } = BrokerUrl::read(url)?;
+        let tls = self.tls.clone().or(tls);
+        if address.reveal().scheme().starts_with("amqp") {
+            let mut settings = Settings::new(address);
             settings.password = self.password.clone();
-            settings.tls = self.tls.clone();
+            settings.tls = tls;
+            settings.heartbeat = heartbeat.unwrap_or(settings.heartbeat);
+            settings.external_auth = external_auth;
             settings.connect_timeout = self.connect_timeout;
             settings.confirm_timeout = self.confirm_timeout;
             settings.max_message_bytes = self.max_message_bytes.unwrap_or(settings.max_message_bytes);
             return Ok(Broker::RabbitMq(settings));
         }
-        let mut config = redis::RedisConfig::new(url.reveal().as_str())?;
+        let mut config = redis::RedisConfig::new(address.reveal().as_str())?;
         config.mode = redis::Mode::List;
         config.password = self.password.clone();
-        config.tls = self.tls.clone();
+        config.tls = tls;
         config.connect_timeout = self.connect_timeout;
         config.answer_timeout = self.confirm_timeout;
         config.max_message_bytes = self.max_message_bytes.unwrap_or(config.max_message_bytes);

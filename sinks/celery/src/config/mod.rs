@@ -5,6 +5,7 @@ mod broker;
 mod queue;
 mod redis;
 mod route;
+mod url;
 
 use std::time::Duration;
 
@@ -21,7 +22,7 @@ pub use route::RouteConfig;
 #[serde(deny_unknown_fields, default)]
 pub struct CeleryConfig {
     /// Celery's `broker_url`: `amqp://user@host:5672/vhost`, `redis://user@host:6379/0`, or with TLS `amqps://` and
-    /// `rediss://`. A sink cannot do without; an encoder can.
+    /// `rediss://`, and the parameters that kombu knows. A sink cannot do without; an encoder can.
     pub url: Option<Address>,
     /// The user's password, better here than in the URL.
     pub password: Option<Secret>,
@@ -158,11 +159,16 @@ mod tests {
             Ok(Broker::RabbitMq(_))
         ));
         assert!(matches!(read("url = 'rediss://a/1'").broker(), Ok(Broker::Redis(_))));
+        assert!(matches!(read("url = 'pyamqp://a//'").broker(), Ok(Broker::RabbitMq(_))));
         for (text, word) in [
             ("", "url"),
             ("url = 'sqs://a'", "redis://"),
             ("url = 'redis://a/shop'", "number"),
-            ("url = 'amqp://a?heartbeat=1'", "parameters"),
+            ("url = 'amqp://a?ssl_ca_certs=ca.pem'", "amqps://"),
+            ("url = 'redis://a?ssl_cert_reqs=required'", "rediss://"),
+            ("url = 'amqp://a?heartbeat=1d'", "heartbeat"),
+            ("url = 'amqp://a?heartbeat=7200'", "heartbeat"),
+            ("url = 'amqps://a?login_method=EXTERNAL'", "cert_file"),
             ("url = 'redis://a'\nmax_message_bytes = 0", "max_message_bytes"),
             ("url = 'redis://a'\ntimezone = 'Mars/Base'", "Mars/Base"),
         ] {
