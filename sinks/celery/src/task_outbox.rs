@@ -60,7 +60,8 @@ impl TaskOutbox {
 
     /// Emits a task in the caller's transaction, or sends it now if it is excluded. Returns its id.
     ///
-    /// What only an outbox can do has no effect on a task that is sent now: `key`, `idempotency_key`, `hold_until_due`.
+    /// A task that is sent now has the headers that the contexts of the outbox add. What only an outbox can do has no effect
+    /// on it: `key`, `idempotency_key`, `hold_until_due`, the sink's `hold_eta`, and hooks, which are told of rows.
     ///
     /// # Errors
     /// As [`Outbox::emit`]. For a task that is sent now: [`ErrorKind::Unreachable`] when the broker is down,
@@ -69,30 +70,75 @@ impl TaskOutbox {
     pub async fn emit<A, Tx: OutboxTx<A>>(&self, tx: Tx, task: Task) -> Result<Uuid> {
         let message = Message::from(task);
         if self.is_excluded(message.topic()) {
-            return self.send(message).await;
+            let id = message.id();
+            self.send(vec![message]).await?;
+            return Ok(id);
         }
         Ok(self.outbox.emit(tx, message).await?.id())
     }
 
-    async fn send(&self, message: Message) -> Result<Uuid> {
-        let id = message.id();
-        let delivery = Arc::new(delivery(&message));
-        let outcome = self.sink.publish(std::slice::from_ref(&delivery)).await.pop();
-        let what = format!("the task {:?} was not sent", message.topic());
-        let (kind, reason, next) = match outcome {
-            Some(Outcome::Delivered) => return Ok(id),
-            Some(Outcome::SinkDown(reason)) => (ErrorKind::Unreachable, reason, "check that the broker runs"),
-            Some(Outcome::Permanent(reason)) => (ErrorKind::Invalid, reason, "correct the task, or what it needs"),
-            Some(Outcome::Temporary(reason)) => (ErrorKind::Busy, reason, "send it again"),
-            Some(Outcome::Unknown(reason)) => (
-                ErrorKind::Backend,
-                reason,
-                "it may have arrived: send it again only if it may run twice",
-            ),
-            None => (ErrorKind::Backend, "the sink gave no answer".into(), "report this"),
-        };
-        Err(Error::new(kind, what).because(reason.text()).next_step(next))
+    /// Emits tasks in the caller's transaction, such as those of [`Task::group`], and then sends those that are excluded.
+    /// Returns their ids, in the order of the tasks.
+    ///
+    /// # Errors
+    /// As [`TaskOutbox::emit`]. When emitting fails nothing was sent. When sending fails, it is told of the first task that
+    /// was not sent; others may have been.
+    pub async fn emit_many<A, Tx: OutboxTx<A>>(
+        &self,
+        tx: Tx,
+        tasks: impl IntoIterator<Item = Task>,
+    ) -> Result<Vec<Uuid>> {
+        let messages: Vec<Message> = tasks.into_iter().map(Message::from).collect();
+        let mut ids: Vec<Uuid> = messages.iter().map(Message::id).collect();
+        let (mut places, mut emitting, mut sending) = (Vec::new(), Vec::new(), Vec::new());
+        for (place, message) in messages.into_iter().enumerate() {
+            if self.is_excluded(message.topic()) {
+                sending.push(message);
+            } else {
+                places.push(place);
+                emitting.push(message);
+            }
+        }
+        if !emitting.is_empty() {
+            let emitted = self.outbox.emit_many(tx, emitting).await?;
+            for (place, emitted) in places.into_iter().zip(emitted) {
+                ids[place] = emitted.id();
+            }
+        }
+        self.send(sending).await?;
+        Ok(ids)
     }
+
+    async fn send(&self, messages: Vec<Message>) -> Result<()> {
+        let messages = messages.into_iter().map(|message| self.outbox.with_context(message));
+        let batch: Vec<Arc<Delivery>> = messages.map(|message| Arc::new(delivery(&message))).collect();
+        let most = self.sink.limits().batch.unwrap_or(usize::MAX).max(1);
+        for part in batch.chunks(most) {
+            let outcomes = self.sink.publish_early(part).await;
+            for (at, delivery) in part.iter().enumerate() {
+                sent(&delivery.topic, outcomes.get(at))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a task was sent.
+fn sent(name: &str, outcome: Option<&Outcome>) -> Result<()> {
+    let (kind, why, next) = match outcome {
+        Some(Outcome::Delivered) => return Ok(()),
+        Some(Outcome::SinkDown(reason)) => (ErrorKind::Unreachable, reason.text(), "check that the broker runs"),
+        Some(Outcome::Permanent(reason)) => (ErrorKind::Invalid, reason.text(), "correct the task, or what it needs"),
+        Some(Outcome::Temporary(reason) | Outcome::NotYet(reason)) => (ErrorKind::Busy, reason.text(), "send it again"),
+        Some(Outcome::Unknown(reason)) => (
+            ErrorKind::Backend,
+            reason.text(),
+            "it may have arrived: send it again only if it may run twice",
+        ),
+        None => (ErrorKind::Backend, "the sink gave no answer", "report this"),
+    };
+    let what = format!("the task {name:?} was not sent");
+    Err(Error::new(kind, what).because(why).next_step(next))
 }
 
 /// As if it came out of the outbox at this moment.

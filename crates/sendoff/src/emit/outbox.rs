@@ -169,6 +169,14 @@ impl Outbox {
             .unwrap_or_else(|| Err(driver_is_async()))
     }
 
+    /// The message with the headers that emitting it would add: where the caller is. For what is sent past the outbox.
+    #[must_use]
+    pub fn with_context(&self, message: impl Into<Message>) -> Message {
+        let mut message = message.into();
+        self.capture(std::slice::from_mut(&mut message));
+        message
+    }
+
     /// Adds where the caller is, once for all messages of the call.
     fn capture(&self, messages: &mut [Message]) {
         if self.0.contexts.is_empty() || messages.is_empty() {
