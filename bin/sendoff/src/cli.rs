@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, celery_dead, celery_relay, cleanup, completions, config, dead, demo, emit, hasten, init, items, keys, lanes,
-    ls, man, migrate, pause, reap, relay, show, sink, stats,
+    audit, celery_dead, celery_relay, celery_stats, cleanup, completions, config, dead, demo, emit, hasten, init,
+    items, keys, lanes, ls, man, migrate, pause, reap, relay, show, sink, stats,
 };
 use crate::log::{Format, Level};
 use crate::output::ColorChoice;
@@ -86,6 +86,7 @@ pub(crate) enum Command {
     Audit(audit::Args),
     CeleryRelay(Box<celery_relay::Args>),
     CeleryDead(celery_dead::Args),
+    CeleryStats(celery_stats::Args),
     Sink(sink::Args),
     Config(config::Args),
     Completions(completions::Args),

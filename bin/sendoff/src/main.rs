@@ -81,6 +81,7 @@ async fn run(command: Command, session: &Session) -> Done {
         Command::Reap(args) => Box::pin(commands::reap::run(args, session)).await,
         Command::Cleanup(args) => Box::pin(commands::cleanup::run(args, session)).await,
         Command::CeleryRelay(args) => Box::pin(commands::celery_relay::run(*args, session)).await,
+        Command::CeleryStats(args) => Box::pin(commands::celery_stats::run(args, session)).await,
         Command::CeleryDead(args) => Box::pin(commands::celery_dead::run(args, session)).await,
         Command::Audit(args) => Box::pin(commands::audit::run(args, session)).await,
         Command::Completions(args) => commands::completions::run(args, session),

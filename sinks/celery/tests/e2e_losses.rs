@@ -200,7 +200,7 @@ async fn a_rabbitmq_that_is_killed_while_tasks_flow_loses_none() {
     }
     service.drained().await;
     for _ in 0..10 {
-        emitted.extend(service.emit(tasks(200)).await);
+        emitted.extend(service.emit(tasks(500)).await);
     }
     sleep(Duration::from_millis(20)).await;
     broker.kill();
@@ -280,4 +280,73 @@ async fn redis_keeps_tasks_where_a_worker_looks_or_says_that_none_does() {
     permanent(&outcomes[1], &["not an object"]);
     redis.restart().await;
     assert_eq!(sink.publish(&[task("{}")]).await, [Outcome::Delivered]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_queues_are_made_a_missing_exchange_is_still_the_matter_of_its_own_task() {
+    let (broker, queue, made) = (RabbitMq::shared(), name(), name());
+    let sink = CelerySink::new(&config(broker.url(), &queue, Declare::Active)).unwrap();
+    let batch = [
+        task("{}"),
+        task(r#"{"options": {"exchange": "nowhere", "routing_key": "x"}}"#),
+        task("{}"),
+        task(&format!(r#"{{"options": {{"queue": "{made}"}}}}"#)),
+        task(r#"{"options": {"exchange": "nowhere", "routing_key": "x"}}"#),
+        task("{}"),
+    ];
+    let outcomes = sink.publish(&batch).await;
+    for at in [1, 4] {
+        permanent(&outcomes[at], &["nowhere"]);
+    }
+    let operator = Operator::connect(broker.url()).await;
+    for at in [0, 2, 3, 5] {
+        assert_eq!(outcomes[at], Outcome::Delivered, "{outcomes:?}");
+    }
+    let expected = HashSet::from([batch[0].id, batch[2].id, batch[5].id]);
+    assert_eq!(operator.drain(&queue).await, expected);
+    assert_eq!(operator.drain(&made).await, HashSet::from([batch[3].id]));
+    sink.close().await;
+}
+
+/// Emits tasks that have one attempt to a broker that is down, and waits until the relay has found that out.
+async fn met_an_outage(config: &CeleryConfig) -> Service {
+    let service = Service::start(config);
+    service.emit(tasks(30).map(|task| task.max_attempts(1))).await;
+    loop {
+        let found = service.store.list(&Filter::default(), 100, 0).await.unwrap().messages;
+        let met = found.iter().filter(|row| row.last_error.is_some()).count();
+        assert!(found.iter().all(|row| row.attempts == 0), "{found:?}");
+        if met == 30 {
+            return service;
+        }
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_of_rabbitmq_charges_no_attempt() {
+    let mut broker = RabbitMq::start().await;
+    let queue = name();
+    broker.kill();
+    let service = met_an_outage(&config(&broker.url(), &queue, Declare::Active)).await;
+    broker.restart().await;
+    assert_eq!(service.drained().await, 0, "a charge would have been their last");
+    assert_eq!(Operator::connect(&broker.url()).await.drain(&queue).await.len(), 30);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_of_redis_charges_no_attempt() {
+    let mut redis = Redis::start().await;
+    redis.kill();
+    let service = met_an_outage(&config(&redis.url(), "shop", Declare::Off)).await;
+    redis.restart().await;
+    assert_eq!(service.drained().await, 0, "a charge would have been their last");
+    let client = redis::Client::open(redis.url()).unwrap();
+    let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+    let length: i64 = redis::cmd("LLEN")
+        .arg("shop")
+        .query_async(&mut connection)
+        .await
+        .unwrap();
+    assert_eq!(length, 30);
 }

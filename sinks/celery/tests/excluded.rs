@@ -96,7 +96,11 @@ async fn an_excluded_task_tells_where_the_caller_is_as_an_emitted_one_does() {
     for task in [Task::new("shop.warm"), own] {
         outbox.emit(&mut tx, task).await.unwrap();
     }
-    let tenants: Vec<Value> = sent(&redis).await.iter().map(|task| task["headers"]["x-tenant"].clone()).collect();
+    let tenants: Vec<Value> = sent(&redis)
+        .await
+        .iter()
+        .map(|task| task["headers"]["x-tenant"].clone())
+        .collect();
     assert_eq!(tenants, ["own", "acme"]);
 }
 
@@ -113,8 +117,14 @@ async fn a_group_is_emitted_and_its_excluded_members_are_sent() {
     assert_eq!(ids, expected);
     let tasks = sent(&redis).await;
     let headers = |at: usize| &tasks[at]["headers"];
-    assert_eq!((tasks.len(), &headers(1)["task"], &headers(0)["task"]), (2, &"shop.warm".into(), &"shop.health.ping".into()));
-    assert_eq!((&headers(1)["group_index"], &headers(0)["group_index"]), (&1.into(), &2.into()));
+    assert_eq!(
+        (tasks.len(), &headers(1)["task"], &headers(0)["task"]),
+        (2, &"shop.warm".into(), &"shop.health.ping".into())
+    );
+    assert_eq!(
+        (&headers(1)["group_index"], &headers(0)["group_index"]),
+        (&1.into(), &2.into())
+    );
     assert_eq!(headers(0)["group"], headers(1)["group"]);
     assert_eq!(store.backlog().await.unwrap().ready, 2);
     assert_eq!(store.find(ids[3]).await.unwrap()[0].topic, "shop.mail");
@@ -128,7 +138,10 @@ async fn of_many_the_one_that_cannot_be_sent_is_named() {
     let outbox = outbox(&store, &redis);
     let mut tx = store.transaction().await.unwrap();
     let bad = Task::new("shop.health.bad").exchange("nowhere").routing_key("x");
-    let error = outbox.emit_many(&mut tx, [Task::new("shop.warm"), bad]).await.unwrap_err();
+    let error = outbox
+        .emit_many(&mut tx, [Task::new("shop.warm"), bad])
+        .await
+        .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
     assert!(error.to_string().contains("shop.health.bad"), "{error}");
 }

@@ -72,7 +72,9 @@ async fn a_held_task_of_any_producer_comes_in_time_and_no_attempt_is_charged() {
     let began = Instant::now();
     // As another program would write it, with the only attempt it has.
     let payload = r#"{"args": [1, 2], "options": {"countdown": 5}}"#;
-    let late = Message::bytes("shop.add", CONTENT_TYPE, payload).max_attempts(1).key("k");
+    let late = Message::bytes("shop.add", CONTENT_TYPE, payload)
+        .max_attempts(1)
+        .key("k");
     let soon = Task::new("shop.add").countdown(Duration::from_secs(1)).key("k").into();
     let ids = service.emit([late, soon]).await;
     let (late, soon) = (ids[0].to_string(), ids[1].to_string());
@@ -93,7 +95,9 @@ async fn a_held_task_of_any_producer_comes_in_time_and_no_attempt_is_charged() {
 async fn what_is_in_no_outbox_is_not_held() {
     let (redis, store) = (Redis::start().await, MemoryStore::new());
     let sink = Arc::new(CelerySink::new(&config(&redis, Duration::ZERO)).unwrap());
-    let outbox = TaskOutbox::new(store.outbox().clone(), sink).exclude(["shop.*"]).unwrap();
+    let outbox = TaskOutbox::new(store.outbox().clone(), sink)
+        .exclude(["shop.*"])
+        .unwrap();
     let mut tx = store.transaction().await.unwrap();
     let task = Task::new("shop.add").countdown(Duration::from_secs(3600));
     let id = outbox.emit(&mut tx, task).await.unwrap();

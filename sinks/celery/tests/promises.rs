@@ -131,6 +131,19 @@ fn a_task_may_be_routed_by_another_name_than_its_own() {
 }
 
 #[test]
+fn whether_a_task_is_written_to_disk_is_said_by_itself_then_by_its_route_then_by_the_settings() {
+    let mode = |toml: &str, options: &str| {
+        let message = encode(&encoder(toml), &task(options), emitted(), emitted());
+        message.properties.delivery_mode
+    };
+    let route = |persistent: bool| format!("[[routes]]\ntask = \"demo.*\"\npersistent = {persistent}");
+    assert_eq!((mode("", "{}"), mode("persistent = false", "{}")), (2, 1));
+    assert_eq!(mode(&route(false), "{}"), 1);
+    assert_eq!(mode(&format!("persistent = false\n{}", route(true)), "{}"), 2);
+    assert_eq!(mode(&route(false), r#"{"delivery_mode": 2}"#), 2);
+}
+
+#[test]
 fn what_is_declared_follows_the_settings() {
     let message = sent_after("{}", 0);
     let declared = |declare| AmqpPublish::new(message.clone(), declare).unwrap().declaration;

@@ -12,7 +12,7 @@ use sendoff_store_mysql::connection::{Attempts, Connector, Lent, Pool};
 use crate::error::odd_row;
 use crate::instant::in_utc;
 use crate::table::Table;
-use crate::{Claim, DjangoConfig, Row, Settlement, Stamp, Stats};
+use crate::{Claim, DjangoConfig, Purge, Row, Settlement, Stamp, Stats};
 
 pub(crate) struct MysqlTable {
     /// Apart, so that claiming does not wait for settling.
@@ -103,10 +103,23 @@ impl Table for MysqlTable {
         transact!(self.operating, "replaying dead letters failed", lent => replay_in(&mut lent, ids, limit).await)
     }
 
-    async fn purge(&self, older_than: Duration) -> Result<u64> {
-        let what = "purging dead letters failed";
-        let sql = include_str!("../sql/mysql/purge.sql");
-        transact!(self.operating, what, lent => lent.change(what, sql, (micros(older_than),)).await)
+    async fn purge(&self, which: &Purge) -> Result<Vec<String>> {
+        transact!(self.operating, "purging dead letters failed", lent => purge_in(&mut lent, which).await)
+    }
+
+    async fn purgeable(&self, which: &Purge) -> Result<Vec<(String, u64)>> {
+        let sql = include_str!("../sql/mysql/purgeable.sql");
+        let found = self
+            .operating
+            .rows("counting dead letters failed", sql, purged(which))
+            .await?;
+        found.into_iter().map(counted).collect()
+    }
+
+    async fn failing(&self, most: u32) -> Result<Vec<(String, u64)>> {
+        let sql = include_str!("../sql/mysql/failing.sql");
+        let found = self.operating.rows("counting tasks failed", sql, (most,)).await?;
+        found.into_iter().map(counted).collect()
     }
 
     async fn stats(&self, stale: Duration) -> Result<Stats> {
@@ -215,11 +228,44 @@ async fn replay_in(lent: &mut Lent, ids: Option<&[i64]>, limit: u32) -> Result<u
     }
     for sql in [
         include_str!("../sql/mysql/replay.sql"),
-        include_str!("../sql/mysql/replayed.sql"),
+        include_str!("../sql/mysql/forget.sql"),
     ] {
         lent.text(what, &with_ids(sql, locked.iter().map(|(id,)| *id))).await?;
     }
     Ok(locked.len() as u64)
+}
+
+async fn purge_in(lent: &mut Lent, which: &Purge) -> Result<Vec<String>> {
+    let what = "purging dead letters failed";
+    let found = lent
+        .rows(what, include_str!("../sql/mysql/purge.sql"), purged(which))
+        .await?;
+    let (ids, names): (Vec<i64>, Vec<String>) = found
+        .into_iter()
+        .map(read::<(i64, String)>)
+        .collect::<Result<Vec<_>>>()?
+        .into_iter()
+        .unzip();
+    if !ids.is_empty() {
+        let sql = with_ids(include_str!("../sql/mysql/forget.sql"), ids.into_iter());
+        lent.text(what, &sql).await?;
+    }
+    Ok(names)
+}
+
+/// Which dead letters, as the statements about them take it.
+fn purged(which: &Purge) -> (Option<i64>, Option<i64>, String) {
+    (
+        which.older_than_dead.map(micros),
+        which.older_than_created.map(micros),
+        which.like(),
+    )
+}
+
+/// A task's name and a number.
+fn counted(row: MysqlRow) -> Result<(String, u64)> {
+    let (name, count): (String, i64) = read(row)?;
+    Ok((name, count.unsigned_abs()))
 }
 
 /// Lists of different lengths would each be prepared anew; numbers can stand in the text.

@@ -1,5 +1,6 @@
 //! The tables, whatever database they are in.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use crate::mysql::MysqlTable;
 use crate::postgres::PostgresTable;
 use crate::sqlite::SqliteTable;
 use crate::table::Table;
-use crate::{Claim, Database, DjangoConfig, Settlement, Stamp, Stats};
+use crate::{Claim, Database, DjangoConfig, Purge, Settlement, Stamp, Stats};
 
 /// `celery_outbox` and `celery_outbox_dead_letter`.
 ///
@@ -72,19 +73,38 @@ impl DjangoOutbox {
         self.0.replay(ids, limit).await.map_err(of_table)
     }
 
-    /// Deletes the dead letters that died longer ago than this, some at a time. Tells how many.
+    /// Deletes these dead letters, some at a time. Tells how many there were of each task.
     ///
     /// # Errors
     /// What the database said; those before it are deleted.
-    pub async fn purge(&self, older_than: Duration) -> Result<u64> {
-        let mut purged = 0;
+    pub async fn purge(&self, which: &Purge) -> Result<BTreeMap<String, u64>> {
+        let mut purged = BTreeMap::new();
         loop {
-            let some = self.0.purge(older_than).await.map_err(of_table)?;
-            purged += some;
-            if some == 0 {
+            let some = self.0.purge(which).await.map_err(of_table)?;
+            if some.is_empty() {
                 return Ok(purged);
             }
+            for name in some {
+                *purged.entry(name).or_insert(0) += 1;
+            }
         }
+    }
+
+    /// How many dead letters of each task [`DjangoOutbox::purge`] would delete.
+    ///
+    /// # Errors
+    /// What the database said.
+    pub async fn purgeable(&self, which: &Purge) -> Result<BTreeMap<String, u64>> {
+        let found = self.0.purgeable(which).await.map_err(of_table)?;
+        Ok(found.into_iter().collect())
+    }
+
+    /// The tasks with the most failed attempts among the rows that wait, at most so many, with the number of attempts.
+    ///
+    /// # Errors
+    /// What the database said.
+    pub async fn failing(&self, most: u32) -> Result<Vec<(String, u64)>> {
+        self.0.failing(most).await.map_err(of_table)
     }
 
     /// Counts rows. It reads the whole table.

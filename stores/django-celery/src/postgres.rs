@@ -10,7 +10,7 @@ use tokio_postgres::types::{FromSql, Type};
 
 use crate::error::odd_row;
 use crate::table::Table;
-use crate::{Claim, DjangoConfig, Row, Settlement, Stamp, Stats};
+use crate::{Claim, DjangoConfig, Purge, Row, Settlement, Stamp, Stats};
 
 /// A claim or a settlement that a crash of the database undoes only sends tasks twice, so the disk is not waited for.
 const ASYNC_COMMIT: &str = "SET LOCAL synchronous_commit = off";
@@ -146,12 +146,23 @@ impl Table for PostgresTable {
         Ok(replayed.len() as u64)
     }
 
-    async fn purge(&self, older_than: Duration) -> Result<u64> {
-        let seconds = older_than.as_secs_f64();
-        let sql = include_str!("../sql/postgres/purge.sql");
-        let params: [Param<'_>; 1] = [(&seconds, Type::FLOAT8)];
-        let purged = self.operating.run("purging dead letters failed", sql, &params).await?;
-        Ok(purged.len() as u64)
+    async fn purge(&self, which: &Purge) -> Result<Vec<String>> {
+        let purged = self.of_dead(include_str!("../sql/postgres/purge.sql"), which).await?;
+        purged.iter().map(|row| read(row, 0)).collect()
+    }
+
+    async fn purgeable(&self, which: &Purge) -> Result<Vec<(String, u64)>> {
+        let found = self
+            .of_dead(include_str!("../sql/postgres/purgeable.sql"), which)
+            .await?;
+        found.iter().map(counted).collect()
+    }
+
+    async fn failing(&self, most: u32) -> Result<Vec<(String, u64)>> {
+        let (most, sql) = (i64::from(most), include_str!("../sql/postgres/failing.sql"));
+        let params: [Param<'_>; 1] = [(&most, Type::INT8)];
+        let found = self.operating.run("counting tasks failed", sql, &params).await?;
+        found.iter().map(counted).collect()
     }
 
     async fn stats(&self, stale: Duration) -> Result<Stats> {
@@ -171,6 +182,22 @@ impl Table for PostgresTable {
             now: read(row, 5)?,
         })
     }
+}
+
+impl PostgresTable {
+    /// Runs a statement about the dead letters to be purged.
+    async fn of_dead(&self, sql: &str, which: &Purge) -> Result<Vec<tokio_postgres::Row>> {
+        let seconds = |age: Option<Duration>| age.map(|age| age.as_secs_f64());
+        let (dead, created) = (seconds(which.older_than_dead), seconds(which.older_than_created));
+        let like = which.like();
+        let params: [Param<'_>; 3] = [(&dead, Type::FLOAT8), (&created, Type::FLOAT8), (&like, Type::TEXT)];
+        self.operating.run("purging dead letters failed", sql, &params).await
+    }
+}
+
+/// A task's name and a number.
+fn counted(row: &tokio_postgres::Row) -> Result<(String, u64)> {
+    Ok((read(row, 0)?, read::<i64>(row, 1)?.unsigned_abs()))
 }
 
 fn decode(row: &tokio_postgres::Row) -> Result<Row> {

@@ -12,7 +12,7 @@ use sendoff_store_sqlite::connection::{breaks_connection, explain, wait_for_lock
 use crate::error::odd_row;
 use crate::instant::from_text;
 use crate::table::Table;
-use crate::{Claim, DjangoConfig, Row, Settlement, Stamp, Stats};
+use crate::{Claim, DjangoConfig, Purge, Row, Settlement, Stamp, Stats};
 
 pub(crate) struct SqliteTable(Arc<Inner>);
 
@@ -135,17 +135,35 @@ impl Table for SqliteTable {
                     break;
                 }
                 replayed += connection.execute(include_str!("../sql/sqlite/replay.sql"), params![id, now])? as u64;
-                connection.execute(include_str!("../sql/sqlite/replayed.sql"), [id])?;
+                connection.execute(include_str!("../sql/sqlite/forget.sql"), [id])?;
             }
             Ok(replayed)
         })
         .await
     }
 
-    async fn purge(&self, older_than: Duration) -> Result<u64> {
+    async fn purge(&self, which: &Purge) -> Result<Vec<String>> {
+        let params = purged(which);
         self.transact("purging dead letters failed", move |connection| {
-            let sql = include_str!("../sql/sqlite/purge.sql");
-            Ok(connection.execute(sql, [before(older_than)])? as u64)
+            let mut statement = connection.prepare(include_str!("../sql/sqlite/purge.sql"))?;
+            statement.query_map(params, |row| row.get(0))?.collect()
+        })
+        .await
+    }
+
+    async fn purgeable(&self, which: &Purge) -> Result<Vec<(String, u64)>> {
+        let params = purged(which);
+        self.transact("counting dead letters failed", move |connection| {
+            let mut statement = connection.prepare(include_str!("../sql/sqlite/purgeable.sql"))?;
+            statement.query_map(params, counted)?.collect()
+        })
+        .await
+    }
+
+    async fn failing(&self, most: u32) -> Result<Vec<(String, u64)>> {
+        self.transact("counting tasks failed", move |connection| {
+            let mut statement = connection.prepare(include_str!("../sql/sqlite/failing.sql"))?;
+            statement.query_map([most], counted)?.collect()
         })
         .await
     }
@@ -169,6 +187,20 @@ impl Table for SqliteTable {
         })
         .await
     }
+}
+
+/// Which dead letters, as the statements about them take it.
+fn purged(which: &Purge) -> [Option<String>; 3] {
+    [
+        which.older_than_dead.map(before),
+        which.older_than_created.map(before),
+        Some(which.glob()),
+    ]
+}
+
+/// A task's name and a number.
+fn counted(row: &rusqlite::Row<'_>) -> rusqlite::Result<(String, u64)> {
+    Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs()))
 }
 
 fn settle_in(connection: &Connection, stamp: &str, settlement: &Settlement) -> rusqlite::Result<()> {

@@ -10,7 +10,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt as _;
-use lapin::options::{BasicCancelOptions, BasicConsumeOptions, QueueDeclareOptions, QueueDeleteOptions};
+use lapin::options::{
+    BasicCancelOptions, BasicConsumeOptions, BasicGetOptions, QueueDeclareOptions, QueueDeleteOptions,
+};
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
 use scratch::Scratch;
@@ -173,7 +175,7 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rabbitmq_that_is_killed_while_tasks_flow_loses_none_and_costs_no_attempt() {
-    const ROWS: usize = 2000;
+    const ROWS: usize = 6000;
     let (mut broker, queue, scratch) = (RabbitMq::start().await, name(), Scratch::postgres().await);
     scratch.add_many(ROWS).await;
     let stop = CancellationToken::new();
@@ -239,7 +241,9 @@ async fn a_task_that_is_due_late_stays_in_its_table_and_comes_in_time() {
     scratch.add_many(2).await;
     let eta = "jsonb_build_object('eta', to_char(now() at time zone 'UTC' + interval '5 s', 'YYYY-MM-DD\"T\"HH24:MI:SS.US+00:00'))";
     scratch
-        .run(&format!("UPDATE celery_outbox SET options = {eta} WHERE task_id = 'task-1'"))
+        .run(&format!(
+            "UPDATE celery_outbox SET options = {eta} WHERE task_id = 'task-1'"
+        ))
         .await;
     let began = Instant::now();
     let sink: Arc<dyn Sink> = Arc::new(CelerySink::new(&config).unwrap());
@@ -254,6 +258,67 @@ async fn a_task_that_is_due_late_stays_in_its_table_and_comes_in_time() {
     stop.cancel();
     let report = running.await.unwrap().unwrap();
     assert_eq!((report.published, report.failed, report.dead), (1, 0, 0));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_is_deleted_is_named_as_the_reason_and_its_dead_letters_can_be_sent() {
+    let (broker, queue, scratch) = (RabbitMq::shared(), name(), Scratch::postgres().await);
+    let operator = Operator::connect(broker.url()).await;
+    operator.declare(&queue).await;
+    let sink = sink(broker.url(), &queue, Declare::Passive);
+    let settings = Settings {
+        max_retries: 1,
+        ..settings()
+    };
+    let stop = CancellationToken::new();
+    let relay = DjangoRelay::new(scratch.outbox.clone(), sink, settings).unwrap();
+    let running = tokio::spawn(relay.run(stop.clone()));
+    scratch.add_many(50).await;
+    until("all are sent", async || scratch.count("celery_outbox").await == "0").await;
+    operator.delete(&queue).await;
+    scratch.add_many(50).await;
+    let dead = async || scratch.count("celery_outbox_dead_letter").await;
+    until("all are dead", async || dead().await == "50").await;
+    let reasons = scratch
+        .values("SELECT failure_reason FROM celery_outbox_dead_letter")
+        .await;
+    assert!(reasons.iter().all(|reason| reason.contains(&queue)), "{reasons:?}");
+    assert!(
+        reasons.iter().any(|reason| reason.contains("unroutable")),
+        "{reasons:?}"
+    );
+    operator.declare(&queue).await;
+    assert_eq!(scratch.outbox.replay(None, 100).await.unwrap(), 50);
+    until("all are sent", async || scratch.count("celery_outbox").await == "0").await;
+    assert_eq!(operator.drain(&queue).await.1, 50);
+    stop.cancel();
+    running.await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rabbitmq_is_told_how_much_is_left_of_a_number_of_seconds_to_expire() {
+    let (broker, queue, scratch) = (RabbitMq::shared(), name(), Scratch::postgres().await);
+    let operator = Operator::connect(broker.url()).await;
+    operator.declare(&queue).await;
+    scratch.add_many(1).await;
+    let created_at = scratch.moment(-30);
+    scratch
+        .run(&format!(
+            "UPDATE celery_outbox SET created_at = {created_at}, options = '{{\"expires\": 90}}'"
+        ))
+        .await;
+    assert_eq!(
+        once(&scratch, sink(broker.url(), &queue, Declare::Passive))
+            .await
+            .published,
+        1
+    );
+    let got = operator
+        .channel
+        .basic_get(queue.as_str().into(), BasicGetOptions { no_ack: true });
+    let message = got.await.unwrap().unwrap();
+    let expiration = message.properties.expiration().as_ref().unwrap().to_string();
+    assert!((40_000..=60_000).contains(&expiration.parse().unwrap()), "{expiration}");
 }
 
 async fn until(what: &str, mut holds: impl AsyncFnMut() -> bool) {

@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind};
+use sendoff_store_django_celery::{DjangoOutbox, Purge};
 use serde_json::json;
 
 use super::celery_relay::open;
 use crate::config::parse_duration;
-use crate::exit::{Done, Exit};
+use crate::exit::{Done, Exit, Failure};
 use crate::session::Session;
 
 /// Bring dead letters of django-celery-outbox back, or delete old ones
@@ -30,17 +31,29 @@ enum Command {
         #[arg(long, value_name = "ROWS", default_value_t = u32::MAX, hide_default_value = true)]
         limit: u32,
     },
-    /// Delete dead letters that died long ago
-    Purge {
-        /// How long ago, such as 30d
-        #[arg(long, value_name = "AGE", value_parser = parse_duration)]
-        older_than_dead: Duration,
-    },
+    /// Delete old dead letters
+    Purge(PurgeArgs),
+}
+
+#[derive(Debug, clap::Args)]
+struct PurgeArgs {
+    /// Those that died longer ago than this, such as 30d
+    #[arg(long, value_name = "AGE", value_parser = parse_duration, required_unless_present = "older_than_created")]
+    older_than_dead: Option<Duration>,
+    /// Those whose task was emitted longer ago than this
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
+    older_than_created: Option<Duration>,
+    /// Only those of tasks whose name fits; * stands for anything, ? for one character
+    #[arg(long, value_name = "GLOB")]
+    task_name: Option<String>,
+    /// Only tell what would be deleted
+    #[arg(long)]
+    dry_run: bool,
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let outbox = open(&session.config()?, session, None)?;
-    let (verb, done) = match args.command {
+    match args.command {
         Command::Replay { ids, all, limit } => {
             if ids.is_empty() && !all {
                 return Err(Error::new(ErrorKind::Invalid, "no dead letters are named")
@@ -55,14 +68,36 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
                     .next_step("look at the table for their ids")
                     .into());
             }
-            ("replayed", replayed)
+            if session.output.json {
+                session.output.json(&json!({"replayed": replayed}))?;
+            } else {
+                session.output.line(&format!("{replayed} replayed"))?;
+            }
         }
-        Command::Purge { older_than_dead } => ("purged", outbox.purge(older_than_dead).await?),
-    };
-    if session.output.json {
-        session.output.json(&json!({verb: done}))?;
-    } else {
-        session.output.line(&format!("{done} {verb}"))?;
+        Command::Purge(args) => purge(args, &outbox, session).await?,
     }
     Ok(Exit::Ok)
+}
+
+async fn purge(args: PurgeArgs, outbox: &DjangoOutbox, session: &Session) -> Result<(), Failure> {
+    let which = Purge {
+        older_than_dead: args.older_than_dead,
+        older_than_created: args.older_than_created,
+        task_name: args.task_name,
+    };
+    let (verb, tasks) = match args.dry_run {
+        true => ("would_purge", outbox.purgeable(&which).await?),
+        false => ("purged", outbox.purge(&which).await?),
+    };
+    let all: u64 = tasks.values().sum();
+    if session.output.json {
+        session.output.json(&json!({verb: all, "tasks": tasks}))?;
+        return Ok(());
+    }
+    let said = if args.dry_run { "would be purged" } else { "purged" };
+    session.output.line(&format!("{all} {said}"))?;
+    for (name, count) in tasks {
+        session.output.line(&format!("  {count} of {name}"))?;
+    }
+    Ok(())
 }

@@ -1,6 +1,5 @@
 //! `sendoff celery-relay`: delivers the tasks of a Django application that uses django-celery-outbox.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,6 +17,7 @@ use crate::exit::{Done, Exit};
 use crate::session::Session;
 use crate::signals;
 
+use super::celery_flags::Flags;
 use super::celery_watch::CeleryWatch;
 
 /// The longest pause between two looks at a database that cannot be reached.
@@ -29,42 +29,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// type celery in the configuration file, if there is one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many rows are claimed at once
-    #[arg(long, default_value_t = 100, value_name = "ROWS")]
-    batch_size: u32,
-    /// The longest pause, in seconds, after a look that found less than a batch
-    #[arg(long, default_value = "1.0", value_parser = seconds, value_name = "SECONDS")]
-    idle_time: Duration,
-    /// The delay after the first failure; every further one doubles it
-    #[arg(long, default_value = "120", value_parser = seconds, value_name = "SECONDS")]
-    backoff_time: Duration,
-    /// How many attempts a task has before it is a dead letter
-    #[arg(long, default_value_t = 5, value_name = "ATTEMPTS")]
-    max_retries: u16,
-    /// How many batches are with the broker at once; with more than one, tasks may pass each other
-    #[arg(long, default_value_t = 1, value_name = "BATCHES")]
-    publish_concurrency: usize,
-    /// How often rows are counted for the log
-    #[arg(long, default_value = "5.0", value_parser = seconds, value_name = "SECONDS")]
-    queue_snapshot_refresh_seconds: Duration,
-    /// After which time a row is taken over that a relay claimed and did not settle
-    #[arg(long, default_value = "300", value_parser = seconds, value_name = "SECONDS")]
-    stale_timeout_seconds: Duration,
-    /// How long the broker may take to answer for a batch
-    #[arg(long, default_value = "10.0", value_parser = seconds, value_name = "SECONDS")]
-    send_timeout: Duration,
-    /// How long a stop waits for what is with the broker
-    #[arg(long, default_value = "30.0", value_parser = seconds, value_name = "SECONDS")]
-    shutdown_timeout: Duration,
-    /// How long rows wait that met a broker that is down
-    #[arg(long, default_value = "30.0", value_parser = seconds, value_name = "SECONDS")]
-    broker_outage_cooldown: Duration,
-    /// The longest delay after a failure
-    #[arg(long, default_value = "3600.0", value_parser = seconds, value_name = "SECONDS")]
-    max_backoff: Duration,
-    /// A file that is touched as long as the relay makes progress
-    #[arg(long, value_name = "FILE")]
-    liveness_file: Option<PathBuf>,
+    #[command(flatten)]
+    flags: Flags,
     /// Celery's broker_url: amqp://, pyamqp://, amqps://, redis:// or rediss:// [default: the configured sink's]
     #[arg(long, value_name = "URL", env = "SENDOFF_CELERY_BROKER", hide_env_values = true)]
     broker: Option<String>,
@@ -105,7 +71,10 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let stop = signals::stop_token()?;
     let outbox = open(&config, session, args.mysql_time_zone.clone())?;
     let sink: Arc<dyn Sink> = Arc::new(CelerySink::new(&broker(&args, &config)?)?);
-    let settings = settings(&args);
+    let settings = Settings {
+        dead_letter_retention: args.dead_letter_retention,
+        ..args.flags.settings()
+    };
     let stale = settings.stale_timeout;
     let watch = config.watch.config(config.statsd.config(true));
     let watch = match watch.is_off() || args.once {
@@ -223,7 +192,7 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
             .because("neither --broker nor a sink of type celery says where tasks go")
             .next_step("give --broker with the broker_url of the Celery application"));
     }
-    settings.confirm_timeout = args.send_timeout;
+    settings.confirm_timeout = args.flags.settings().send_timeout;
     settings.hold_eta = args.hold_eta.or(settings.hold_eta);
     match args.declare {
         Some(DeclareChoice::Off) => settings.declare = Declare::Off,
@@ -234,36 +203,17 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
     Ok(settings)
 }
 
-fn settings(args: &Args) -> Settings {
-    Settings {
-        batch_size: args.batch_size,
-        idle_time: args.idle_time,
-        backoff_time: args.backoff_time,
-        max_retries: args.max_retries,
-        publish_concurrency: args.publish_concurrency,
-        queue_snapshot_refresh: args.queue_snapshot_refresh_seconds,
-        stale_timeout: args.stale_timeout_seconds,
-        send_timeout: args.send_timeout,
-        shutdown_timeout: args.shutdown_timeout,
-        broker_outage_cooldown: args.broker_outage_cooldown,
-        max_backoff: args.max_backoff,
-        liveness_file: args.liveness_file.clone(),
-        dead_letter_retention: args.dead_letter_retention,
-    }
-}
-
-/// As the Python relay takes them: a number of seconds.
-fn seconds(text: &str) -> Result<Duration, String> {
-    let seconds: f64 = text
-        .parse()
-        .map_err(|_| "give a number of seconds, such as 1.5".to_owned())?;
-    Duration::try_from_secs_f64(seconds).map_err(|_| "give a number of seconds that is not negative".to_owned())
-}
-
 fn told(report: Report, left: Stats) -> String {
     format!(
         "{} published, {} to be tried again, {} dead, {} put off, {} held; remaining: {} eligible, {} waiting; dead letters {}",
-        report.published, report.failed, report.dead, report.deferred, report.held, left.eligible, left.waiting, left.dead
+        report.published,
+        report.failed,
+        report.dead,
+        report.deferred,
+        report.held,
+        left.eligible,
+        left.waiting,
+        left.dead
     )
 }
 

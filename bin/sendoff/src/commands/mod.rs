@@ -3,7 +3,9 @@
 pub(crate) mod audit;
 pub(crate) mod bulk;
 pub(crate) mod celery_dead;
+pub(crate) mod celery_flags;
 pub(crate) mod celery_relay;
+pub(crate) mod celery_stats;
 mod celery_watch;
 pub(crate) mod cleanup;
 pub(crate) mod completions;

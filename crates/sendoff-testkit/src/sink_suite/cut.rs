@@ -59,7 +59,7 @@ async fn survives(mut scene: Scene, cut: impl Fn(&Scene, u64, u64)) {
             Outcome::Unknown(_) => assert!(copies <= 1 + rounds, "{copies} copies after {rounds} rounds"),
             // It says that this one did not arrive.
             Outcome::SinkDown(_) | Outcome::Temporary(_) => assert!(copies <= rounds, "{outcome:?} had arrived"),
-            Outcome::Permanent(_) => panic!("a cut is no reason to give up: {outcome:?}"),
+            Outcome::Permanent(_) | Outcome::NotYet(_) => panic!("a cut is no reason to give up: {outcome:?}"),
         }
     }
 }

@@ -9,6 +9,7 @@ mod url;
 
 use std::time::Duration;
 
+use sendoff::Result;
 use sendoff_wire::{Address, Secret, TlsConfig, duration};
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,19 @@ impl Default for CeleryConfig {
             delayed_delivery_prefix: None,
             redis: RedisConfig::default(),
         }
+    }
+}
+
+impl CeleryConfig {
+    /// The usual settings, with this `broker_url`.
+    ///
+    /// # Errors
+    /// [`sendoff::ErrorKind::Invalid`] for what is no URL.
+    pub fn new(broker_url: &str) -> Result<Self> {
+        Ok(Self {
+            url: Some(Address::parse(broker_url)?),
+            ..Self::default()
+        })
     }
 }
 

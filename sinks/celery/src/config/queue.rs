@@ -78,7 +78,7 @@ pub enum QueueType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Declare {
-    /// No: what cannot be routed is returned and tried again.
+    /// No. RabbitMQ gives back a task that no queue takes: it is a dead letter, or on the tables of Django a failed attempt.
     Off,
     /// It is only asked whether they are there. The default: an argument that these settings do not know cannot then
     /// get in the way of a worker.

@@ -25,6 +25,9 @@ pub struct RouteConfig {
     /// The priority.
     #[serde(default)]
     pub priority: Option<u8>,
+    /// Whether RabbitMQ writes messages to disk: `delivery_mode`.
+    #[serde(default)]
+    pub persistent: Option<bool>,
     /// How the body is written.
     #[serde(default)]
     pub serializer: Option<String>,

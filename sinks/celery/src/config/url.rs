@@ -55,10 +55,20 @@ impl BrokerUrl {
                 "required" | "CERT_REQUIRED" => {
                     self.tls.get_or_insert_default();
                 }
-                _ => return Err(refused(name, VERIFIED, "name the broker's authority with ssl_ca_certs, and write required")),
+                _ => {
+                    return Err(refused(
+                        name,
+                        VERIFIED,
+                        "name the broker's authority with ssl_ca_certs, and write required",
+                    ));
+                }
             },
             "ssl_check_hostname" if value.eq_ignore_ascii_case("false") => {
-                return Err(refused(name, VERIFIED, "give the broker a certificate with its name, and leave this out"));
+                return Err(refused(
+                    name,
+                    VERIFIED,
+                    "give the broker a certificate with its name, and leave this out",
+                ));
             }
             "ssl_check_hostname" => {}
             "ssl_ca_certs" => self.tls.get_or_insert_default().ca_file = Some(value.into()),
@@ -68,10 +78,18 @@ impl BrokerUrl {
             "login_method" if on_rabbitmq && value == "EXTERNAL" => self.external_auth = true,
             "login_method" if on_rabbitmq && matches!(value, "PLAIN" | "AMQPLAIN") => {}
             "connect_timeout" | "connection_timeout" => {
-                return Err(refused(name, "the sink has a setting for it", "set connect_timeout of the sink instead"));
+                return Err(refused(
+                    name,
+                    "the sink has a setting for it",
+                    "set connect_timeout of the sink instead",
+                ));
             }
             "virtual_host" => {
-                return Err(refused(name, "it stands in the path", "write it behind the host, as in …/shop or …/0"));
+                return Err(refused(
+                    name,
+                    "it stands in the path",
+                    "write it behind the host, as in …/shop or …/0",
+                ));
             }
             _ => {
                 return Err(refused(
@@ -94,12 +112,20 @@ fn heartbeat(value: &str) -> Result<Option<Duration>> {
     match seconds {
         Some(Duration::ZERO) => Ok(None),
         Some(heartbeat) => Ok(Some(heartbeat)),
-        None => Err(refused("heartbeat", "it is no number of seconds", "write it like heartbeat=10")),
+        None => Err(refused(
+            "heartbeat",
+            "it is no number of seconds",
+            "write it like heartbeat=10",
+        )),
     }
 }
 
 fn refused(name: &str, why: &str, next: &str) -> sendoff::Error {
-    invalid(format!("the parameter {name} of the broker's url cannot be used"), why, next)
+    invalid(
+        format!("the parameter {name} of the broker's url cannot be used"),
+        why,
+        next,
+    )
 }
 
 #[cfg(test)]
@@ -115,7 +141,10 @@ mod tests {
         for (url, address) in [
             ("pyamqp://me:secret@a:5672//", "amqp://me:***@a:5672//"),
             ("amqps://a/shop?ssl_cert_reqs=CERT_REQUIRED", "amqps://a/shop"),
-            ("rediss://:secret@a:6380/1?ssl_cert_reqs=required", "rediss://:***@a:6380/1"),
+            (
+                "rediss://:secret@a:6380/1?ssl_cert_reqs=required",
+                "rediss://:***@a:6380/1",
+            ),
             ("amqp://a?heartbeat=30&login_method=PLAIN", "amqp://a"),
             ("redis://a/3", "redis://a/3"),
         ] {
@@ -124,7 +153,10 @@ mod tests {
         let url = "rediss://a?ssl_ca_certs=/etc/ca.pem&ssl_certfile=/c.pem&ssl_keyfile=/k.pem&ssl_check_hostname=true";
         let tls = read(url).unwrap().tls.unwrap();
         assert_eq!(tls.ca_file, Some("/etc/ca.pem".into()));
-        assert_eq!((tls.cert_file, tls.key_file), (Some("/c.pem".into()), Some("/k.pem".into())));
+        assert_eq!(
+            (tls.cert_file, tls.key_file),
+            (Some("/c.pem".into()), Some("/k.pem".into()))
+        );
         let rabbitmq = read("amqps://a?heartbeat=30&login_method=EXTERNAL").unwrap();
         assert_eq!(rabbitmq.heartbeat, Some(Duration::from_secs(30)));
         assert!(rabbitmq.external_auth);

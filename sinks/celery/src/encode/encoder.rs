@@ -12,7 +12,7 @@ use super::headers::headers;
 use super::moment::Moment;
 use super::{CeleryMessage, Properties};
 use crate::CeleryConfig;
-use crate::config::ExchangeType;
+use crate::config::{ExchangeType, RouteConfig};
 use crate::error::{bad_option, invalid};
 use crate::python::Value;
 use crate::route::{Router, Wanted};
@@ -110,7 +110,7 @@ impl Encoder {
                 content_encoding: body.content_encoding,
                 correlation_id: call.id.clone(),
                 reply_to: options.text("reply_to")?.filter(|queue| !queue.is_empty()),
-                delivery_mode: self.delivery_mode(options)?,
+                delivery_mode: self.delivery_mode(options, matched)?,
                 priority: priority.unwrap_or(0),
                 expiration: expires.map(|expires| expires.millis_from(now)),
                 extra: extra(options)?,
@@ -163,9 +163,16 @@ impl Encoder {
         }
     }
 
-    fn delivery_mode(&self, options: &TaskOptions) -> Result<u8> {
+    fn delivery_mode(&self, options: &TaskOptions, matched: Option<&RouteConfig>) -> Result<u8> {
         match options.value("delivery_mode") {
-            None => Ok(if self.config.persistent { 2 } else { 1 }),
+            None => {
+                let of_route = matched.and_then(|route| route.persistent);
+                Ok(if of_route.unwrap_or(self.config.persistent) {
+                    2
+                } else {
+                    1
+                })
+            }
             Some(Value::Int(mode)) if mode == "1" => Ok(1),
             Some(Value::Int(mode)) if mode == "2" => Ok(2),
             Some(Value::Text(mode)) if mode.is("transient") => Ok(1),

@@ -1,5 +1,6 @@
 //! Values as Python has them: read from JSON, written as JSON and as YAML, and printed by `repr`.
 
+mod decimal;
 mod float;
 mod json_read;
 mod json_write;

@@ -7,13 +7,14 @@ use jiff::fmt::temporal::Pieces;
 use jiff::tz::Offset;
 
 use super::Value;
+use super::decimal::canonical;
 
 /// A value that JSON has no type for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Typed<'a> {
     DateTime(Date, Time, Option<Offset>),
     Date(Date),
-    Time(Time),
+    Time(Time, Option<Offset>),
     Decimal(&'a str),
     Uuid(uuid::Uuid),
     Bytes(Vec<u8>),
@@ -46,7 +47,12 @@ impl<'a> Typed<'a> {
                 ))
             }
             "date" => text.parse().ok().map(Self::Date),
-            "time" => text.parse().ok().map(Self::Time),
+            "time" => {
+                // The day is of no matter: only with one is an offset read.
+                let pieces = format!("2000-01-01T{text}");
+                let pieces = Pieces::parse(&pieces).ok()?;
+                Some(Self::Time(pieces.time()?, pieces.to_numeric_offset()))
+            }
             "decimal" => Some(Self::Decimal(text)),
             "bytes" => Some(Self::Bytes(text.as_bytes().to_vec())),
             "base64" => STANDARD.decode(text).ok().map(Self::Bytes),
@@ -68,8 +74,11 @@ impl<'a> Typed<'a> {
                 )
             }
             Self::Date(date) => format!("datetime.date({}, {}, {})", date.year(), date.month(), date.day()),
-            Self::Time(time) => format!("datetime.time({})", clock(*time)),
-            Self::Decimal(digits) => format!("Decimal('{digits}')"),
+            Self::Time(time, offset) => {
+                let zone = offset.map(zone).unwrap_or_default();
+                format!("datetime.time({}{zone})", clock(*time))
+            }
+            Self::Decimal(digits) => format!("Decimal('{}')", canonical(digits)),
             Self::Uuid(id) => format!("UUID('{id}')"),
             Self::Bytes(_) => String::new(),
         }
@@ -97,6 +106,37 @@ fn zone(offset: Offset) -> String {
         (0, seconds) => format!(", tzinfo=datetime.timezone(datetime.timedelta(seconds={seconds}))"),
         (days, seconds) => {
             format!(", tzinfo=datetime.timezone(datetime.timedelta(days={days}, seconds={seconds}))")
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn typed_values_print_as_in_python() {
+        for (kind, text, printed) in [
+            ("time", "07:08:09", "datetime.time(7, 8, 9)"),
+            ("time", "07:08:00Z", "datetime.time(7, 8, tzinfo=datetime.timezone.utc)"),
+            (
+                "time",
+                "07:08:09+02:00",
+                "datetime.time(7, 8, 9, tzinfo=datetime.timezone(datetime.timedelta(seconds=7200)))",
+            ),
+            (
+                "time",
+                "07:08:00.5-05:30",
+                "datetime.time(7, 8, 0, 500000, tzinfo=datetime.timezone(datetime.timedelta(days=-1, seconds=66600)))",
+            ),
+            ("decimal", "1e3", "Decimal('1E+3')"),
+            ("date", "2031-05-06", "datetime.date(2031, 5, 6)"),
+        ] {
+            let value = Value::Map(vec![
+                ("__type__".into(), kind.into()),
+                ("__value__".into(), text.into()),
+            ]);
+            assert_eq!(Typed::of(&value).unwrap().repr(), printed);
         }
     }
 }

@@ -120,7 +120,7 @@ fn yaml_typed(typed: &Typed<'_>) -> Result<String> {
         }
         Typed::Date(date) => date.to_string(),
         Typed::Bytes(bytes) => format!("!!binary \"{}\"", STANDARD.encode(bytes)),
-        Typed::Time(_) | Typed::Decimal(_) | Typed::Uuid(_) => {
+        Typed::Time(..) | Typed::Decimal(_) | Typed::Uuid(_) => {
             return Err(invalid(
                 "the task cannot be written as YAML",
                 "it has an argument that is a decimal, a UUID or a time of day",

@@ -1,4 +1,8 @@
+-- A limit that is not given lets all pass.
 DELETE FROM celery_outbox_dead_letter WHERE id = ANY (ARRAY(
-    SELECT id FROM celery_outbox_dead_letter WHERE dead_at < statement_timestamp() - make_interval(secs => $1)
+    SELECT id FROM celery_outbox_dead_letter
+    WHERE dead_at < COALESCE(statement_timestamp() - make_interval(secs => $1), 'infinity')
+        AND created_at < COALESCE(statement_timestamp() - make_interval(secs => $2), 'infinity')
+        AND task_name LIKE $3 ESCAPE '|'
     ORDER BY dead_at, id LIMIT 1000 FOR UPDATE SKIP LOCKED))
-RETURNING id
+RETURNING task_name

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::Settings;
-use crate::{DjangoOutbox, Stats};
+use crate::{DjangoOutbox, Purge, Stats};
 
 /// How often old dead letters are looked for.
 const PURGE_EVERY: Duration = Duration::from_secs(3600);
@@ -48,9 +48,16 @@ async fn purge(outbox: &DjangoOutbox, settings: &Settings) {
     let Some(retention) = settings.dead_letter_retention else {
         return;
     };
-    match outbox.purge(retention).await {
-        Ok(0) => {}
-        Ok(purged) => tracing::info!(event = "celery_dead_letters_purged", purged),
+    let old = Purge {
+        older_than_dead: Some(retention),
+        ..Purge::default()
+    };
+    match outbox.purge(&old).await {
+        Ok(purged) if purged.is_empty() => {}
+        Ok(purged) => {
+            let purged: u64 = purged.values().sum();
+            tracing::info!(event = "celery_dead_letters_purged", purged);
+        }
         Err(error) => tracing::warn!(event = "celery_purge_failed", %error, "trying again later"),
     }
 }

@@ -1,6 +1,6 @@
 //! The relay, with a broker that does as it is told.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -302,4 +302,67 @@ impl Sink for HangsUp {
         };
         vec![outcome; batch.len()]
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn as_many_batches_as_allowed_are_with_the_broker_at_once() {
+    for most in [1, 3] {
+        let scratch = Scratch::sqlite().await;
+        scratch.add_many(90).await;
+        let sink = Arc::new(Counts::default());
+        let settings = Settings {
+            publish_concurrency: most,
+            ..quick()
+        };
+        let outbox = DjangoOutbox::new(&DjangoConfig::new(scratch.database.clone())).unwrap();
+        let relay = DjangoRelay::new(outbox, Arc::clone(&sink) as _, settings).unwrap();
+        let report = relay.run_once(CancellationToken::new()).await.unwrap();
+        assert_eq!(report.published, 90);
+        assert_eq!(sink.most.load(Ordering::SeqCst), most);
+    }
+}
+
+/// Remembers how many batches it had at once.
+#[derive(Default)]
+struct Counts {
+    now: AtomicUsize,
+    most: AtomicUsize,
+}
+
+#[async_trait]
+impl Sink for Counts {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
+        self.most.fetch_max(now, Ordering::SeqCst);
+        sleep(Duration::from_millis(100)).await;
+        self.now.fetch_sub(1, Ordering::SeqCst);
+        vec![Outcome::Delivered; batch.len()]
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_letters_past_their_retention_are_deleted() {
+    let scratch = Scratch::sqlite().await;
+    for days in [1, 40] {
+        let dead_at = scratch.moment(-days * 86_400);
+        scratch
+            .run(&format!(
+                "INSERT INTO celery_outbox_dead_letter (created_at, dead_at, retries, task_id, task_name, args, kwargs, options,
+                     schema_version) VALUES ({dead_at}, {dead_at}, 5, 'd{days}', 'shop.add', '[]', '{{}}', '{{}}', 1)"
+            ))
+            .await;
+    }
+    let settings = Settings {
+        dead_letter_retention: Some(Duration::from_secs(30 * 86_400)),
+        ..quick()
+    };
+    let stop = CancellationToken::new();
+    let sink = Arc::new(Broker::new(|_| Outcome::Delivered));
+    let running = tokio::spawn(relay(&scratch, &sink, settings).run(stop.clone()));
+    until("the old one is gone", async || {
+        scratch.values("SELECT task_id FROM celery_outbox_dead_letter").await == ["d1"]
+    })
+    .await;
+    stop.cancel();
+    running.await.unwrap().unwrap();
 }

@@ -44,7 +44,12 @@ async fn every_end_leaves_its_own_trace(scratch: Scratch) {
     let left = scratch.values("SELECT id FROM celery_outbox ORDER BY id").await;
     assert_eq!(left, ids[1..].iter().map(ToString::to_string).collect::<Vec<_>>());
     let (after, updated) = (scratch.seconds_to("retry_after"), scratch.seconds_to("updated_at"));
-    for (id, retries, seconds) in [(ids[1], "1", 120.0), (ids[2], "1", 3600.5), (ids[3], "0", 30.0), (ids[5], "0", 900.0)] {
+    for (id, retries, seconds) in [
+        (ids[1], "1", 120.0),
+        (ids[2], "1", 3600.5),
+        (ids[3], "0", 30.0),
+        (ids[5], "0", 900.0),
+    ] {
         let column = |sql: &str| format!("SELECT {sql} FROM celery_outbox WHERE id = {id}");
         assert_eq!(scratch.value(&column("retries")).await, retries);
         let delay: f64 = scratch.value(&column(&after)).await.parse().unwrap();

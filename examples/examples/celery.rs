@@ -1,0 +1,87 @@
+//! A task for Celery's workers, in the transaction of the order that it is about.
+//!
+//! With `BROKER_URL` in the environment it goes to that broker; without, the example shows what workers would get.
+#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+
+use std::sync::Arc;
+
+use anyhow::Result;
+use async_trait::async_trait;
+use sendoff::store::MigrateStore;
+use sendoff::{Delivery, Outbox, Outcome, Sink, Task};
+use sendoff_relay::Relay;
+use sendoff_sink_celery::config::Declare;
+use sendoff_sink_celery::{CeleryConfig, CelerySink, Encoder, TaskCall};
+use sendoff_sqlx as _;
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sqlx::PgPool;
+use tokio_util::sync::CancellationToken;
+
+#[tokio::main]
+async fn main() -> Result<()> {
+    let url = sendoff_examples::empty_schema("celery").await?;
+    let pool = PgPool::connect(&url).await?;
+    sqlx::query("CREATE TABLE orders (id bigint PRIMARY KEY)")
+        .execute(&pool)
+        .await?;
+
+    // What `sendoff migrate` does, once a deployment.
+    let store = PostgresStore::new(PostgresConfig::new(&url))?;
+    store.migrate().await?;
+
+    let outbox = Outbox::new();
+    let mut tx = pool.begin().await?;
+    sqlx::query("INSERT INTO orders (id) VALUES (42)")
+        .execute(&mut *tx)
+        .await?;
+    let task = Task::new("shop.charge").args((42, "EUR"))?;
+    let task_id = outbox.emit(&mut tx, task).await?.id();
+    tx.commit().await?;
+    println!("task {task_id} will run");
+
+    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    let sink: Arc<dyn Sink> = match std::env::var("BROKER_URL") {
+        Ok(broker) => Arc::new(CelerySink::new(&CeleryConfig {
+            declare: Declare::Active,
+            ..CeleryConfig::new(&broker)?
+        })?),
+        Err(_) => Arc::new(Show(Encoder::new(&CeleryConfig::default())?)),
+    };
+    let relay = Relay::builder(Arc::new(store))
+        .sink("celery", sink)
+        .route("shop.*".parse()?, ["celery"])
+        .build()?;
+    let report = relay.run_once(CancellationToken::new()).await?;
+    assert_eq!((report.run.delivered, report.run.processed()), (1, 1));
+    Ok(())
+}
+
+/// Shows tasks instead of sending them.
+struct Show(Encoder);
+
+#[async_trait]
+impl Sink for Show {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        batch.iter().map(|delivery| self.show(delivery)).collect()
+    }
+}
+
+impl Show {
+    fn show(&self, delivery: &Delivery) -> Outcome {
+        let message = TaskCall::from_delivery(delivery).and_then(|call| {
+            let now = call.created_at;
+            self.0.encode(&call, now)
+        });
+        match message {
+            Ok(message) => {
+                println!(
+                    "to {}: {}",
+                    message.destination.routing_key,
+                    String::from_utf8_lossy(&message.body)
+                );
+                Outcome::Delivered
+            }
+            Err(error) => Outcome::Permanent(error.to_string().into()),
+        }
+    }
+}

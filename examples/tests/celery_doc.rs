@@ -1,0 +1,20 @@
+//! The program at the top of docs/celery.md is the one that is compiled and run as an example.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+
+const DOC: &str = include_str!("../../docs/celery.md");
+const EXAMPLE: &str = include_str!("../examples/celery.rs");
+
+#[test]
+fn the_first_program_of_the_page_is_in_the_example() {
+    let program = DOC.split("```rust\n").nth(1).unwrap().split("```").next().unwrap();
+    let body = program.split_once("let outbox").unwrap().1;
+    let wanted = body.lines().map(str::trim).filter(|line| line.ends_with(';'));
+    let wanted: Vec<&str> = wanted.collect();
+    assert!(wanted.len() > 5, "{wanted:?}");
+    for line in wanted {
+        assert!(
+            EXAMPLE.lines().any(|known| known.trim() == line),
+            "the example lacks {line:?}"
+        );
+    }
+}

@@ -1,0 +1,1 @@
+SELECT task_name, sum(retries)::bigint FROM celery_outbox WHERE retries > 0 GROUP BY task_name ORDER BY 2 DESC, 1 LIMIT $1

@@ -1,0 +1,5 @@
+SELECT task_name, COUNT(*) FROM celery_outbox_dead_letter
+WHERE dead_at < COALESCE(strftime('%Y-%m-%d %H:%M:%f', 'now', ?1), '9999-12-31')
+    AND created_at < COALESCE(strftime('%Y-%m-%d %H:%M:%f', 'now', ?2), '9999-12-31')
+    AND task_name GLOB ?3
+GROUP BY task_name

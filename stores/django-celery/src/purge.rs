@@ -1,0 +1,58 @@
+//! Which dead letters are deleted.
+
+use std::time::Duration;
+
+/// Which dead letters are old enough, and of which tasks. What is `None` lets all pass.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Purge {
+    /// They died longer ago than this.
+    pub older_than_dead: Option<Duration>,
+    /// Their tasks were emitted longer ago than this.
+    pub older_than_created: Option<Duration>,
+    /// Their task's name fits this pattern, in which `*` stands for anything and `?` for one character.
+    pub task_name: Option<String>,
+}
+
+impl Purge {
+    /// The pattern for `LIKE … ESCAPE '|'`.
+    pub(crate) fn like(&self) -> String {
+        let mut like = String::new();
+        for letter in self.pattern().chars() {
+            match letter {
+                '*' => like.push('%'),
+                '?' => like.push('_'),
+                '%' | '_' | '|' => like.extend(['|', letter]),
+                _ => like.push(letter),
+            }
+        }
+        like
+    }
+
+    /// The pattern for SQLite's `GLOB`, to which brackets mean something.
+    pub(crate) fn glob(&self) -> String {
+        self.pattern().replace('[', "[[]")
+    }
+
+    fn pattern(&self) -> &str {
+        self.task_name.as_deref().unwrap_or("*")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_star_and_a_question_mark_stand_for_others() {
+        let of = |name: &str| Purge {
+            task_name: Some(name.to_owned()),
+            ..Purge::default()
+        };
+        assert_eq!(
+            (Purge::default().like(), Purge::default().glob()),
+            ("%".into(), "*".into())
+        );
+        assert_eq!(of("a_b.*?|%").like(), "a|_b.%_|||%");
+        assert_eq!(of("a[1].*").glob(), "a[[]1].*");
+    }
+}
