@@ -60,7 +60,10 @@ GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_check_lanes, outbox_settle_de
 GRANT SELECT ON outbox_all, outbox_message, outbox_waiting, outbox_dead, outbox_delivered, outbox_relay, outbox_lane,
     outbox_dedup, outbox_control, outbox_audit, outbox_setting, outbox_migration, outbox_item TO {operator}, {viewer};
 GRANT INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_control TO {operator};
-GRANT INSERT ON outbox_audit TO {operator};
+-- A command in batches adds to the count of its row. Nothing else of the audit can be changed.
+GRANT INSERT, UPDATE (affected) ON outbox_audit TO {operator};
+GRANT UPDATE, DELETE ON outbox_relay TO {operator};
+GRANT UPDATE (owner, epoch, crashes, suspect_crashes) ON outbox_lane TO {operator};
 GRANT UPDATE, DELETE ON outbox_item TO {operator};
 GRANT DELETE ON outbox_dedup TO {operator};
 GRANT SELECT, DELETE ON outbox_inbox TO {operator};

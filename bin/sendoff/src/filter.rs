@@ -1,11 +1,9 @@
 //! Which messages: the flags that all listing commands share.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use sendoff::Result;
-use sendoff::envelope::rfc3339;
-use sendoff::store::Filter;
-use sendoff_operate::parse_filter;
+use sendoff_operate::{WrittenFilter, parse_filter};
 
 use crate::config::parse_duration;
 
@@ -19,7 +17,7 @@ pub(crate) struct FilterArgs {
     /// This ordering key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Created no longer ago than this, like 30m, 12h or 7d
+    /// Created no longer ago than this, like 30m, 12h or 7d, by the database's clock
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     newer_than: Option<Duration>,
     /// Created longer ago than this
@@ -31,22 +29,18 @@ pub(crate) struct FilterArgs {
 }
 
 impl FilterArgs {
-    /// The filter, with what else was asked for.
+    /// The filter, with what else was asked for. Its ages count back from the database's clock, once that is asked.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for a name or value that cannot be used.
-    pub(crate) fn filter(&self, more: impl IntoIterator<Item = String>) -> Result<Filter> {
+    pub(crate) fn written(&self, more: impl IntoIterator<Item = String>) -> Result<WrittenFilter> {
         let flag = |name: &str, value: &Option<String>| value.as_ref().map(|value| format!("{name}={value}"));
-        let now = SystemTime::now();
-        let since = |name: &str, age: Option<Duration>| {
-            let at = age.map(|age| now.checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH))?;
-            Some(format!("{name}={}", rfc3339(at)))
-        };
+        let age = |name: &str, age: Option<Duration>| age.map(|age| format!("{name}={}ms", age.as_millis()));
         let flags = [
             flag("topic", &self.topic),
             flag("key", &self.key),
-            since("created_from", self.newer_than),
-            since("created_until", self.older_than),
+            age("created_from", self.newer_than),
+            age("created_until", self.older_than),
         ];
         let pairs = flags.into_iter().flatten().chain(self.pairs.iter().cloned());
         parse_filter(pairs.chain(more))
@@ -55,6 +49,8 @@ impl FilterArgs {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
 
     #[test]
@@ -64,30 +60,27 @@ mod tests {
             pairs: vec!["leg=audit".into()],
             ..FilterArgs::default()
         };
-        let filter = args.filter(["status=dead".to_owned()]).unwrap();
+        let written = args.written(["status=dead".to_owned()]).unwrap();
+        let filter = written.as_of(SystemTime::UNIX_EPOCH).unwrap();
         assert_eq!(
             (filter.topic.as_deref(), filter.leg.as_deref()),
             (Some("order.*"), Some("audit"))
         );
-        assert!(args.filter(["topic=b".to_owned()]).is_err());
+        assert!(args.written(["topic=b".to_owned()]).is_err());
     }
 
     #[test]
-    fn ages_count_from_now() {
-        let args = FilterArgs {
-            newer_than: Some(Duration::from_secs(7200)),
-            older_than: Some(Duration::from_secs(3600)),
+    fn ages_count_back_from_the_time_that_is_told() {
+        let (one, two) = (Duration::from_secs(3600), Duration::from_secs(7200));
+        let args = |newer_than, older_than| FilterArgs {
+            newer_than: Some(newer_than),
+            older_than: Some(older_than),
             ..FilterArgs::default()
         };
-        let filter = args.filter([]).unwrap();
-        let age = |at: Option<SystemTime>| at.unwrap().elapsed().unwrap().as_secs();
-        assert!((7200..7260).contains(&age(filter.created_from)));
-        assert!((3600..3660).contains(&age(filter.created_until)));
-        let never = FilterArgs {
-            newer_than: Some(Duration::from_secs(3600)),
-            older_than: Some(Duration::from_secs(7200)),
-            ..FilterArgs::default()
-        };
-        assert!(never.filter([]).is_err(), "nothing can be both");
+        let now = SystemTime::UNIX_EPOCH + 10 * one;
+        let filter = args(two, one).written([]).unwrap().as_of(now).unwrap();
+        assert_eq!(filter.created_from, Some(now - two));
+        assert_eq!(filter.created_until, Some(now - one));
+        assert!(args(one, two).written([]).is_err(), "nothing can be both");
     }
 }

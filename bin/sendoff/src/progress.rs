@@ -1,5 +1,6 @@
 //! Progress of long work, on standard error, on a terminal only.
 
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -10,13 +11,18 @@ use crate::session::Session;
 pub(crate) struct Counting(ProgressBar);
 
 impl Counting {
-    /// A bar if the number is known, else a counter. indicatif draws nothing where standard error is no terminal.
+    /// Whether somebody sees it: a program that reads JSON does not look, and log lines would tear it.
+    pub(crate) fn is_shown(session: &Session) -> bool {
+        io::stderr().is_terminal() && !session.output.json && !session.logs_what_happens()
+    }
+
+    /// A bar if the number is known, else a counter.
     pub(crate) fn start(session: &Session, verb: &str, of: Option<u64>) -> Self {
         let bar = of.map_or_else(ProgressBar::no_length, ProgressBar::new);
-        bar.set_draw_target(if session.is_quiet() {
-            ProgressDrawTarget::hidden()
-        } else {
+        bar.set_draw_target(if Self::is_shown(session) {
             ProgressDrawTarget::stderr()
+        } else {
+            ProgressDrawTarget::hidden()
         });
         let template = if of.is_some() {
             "{wide_bar} {pos}/{len} {msg} {eta}"

@@ -45,13 +45,25 @@ impl Session {
     }
 
     fn start_log(&self, level: Level, format: Format) {
-        let level = self.global.log_level.unwrap_or(level).raised(self.global.verbose);
-        log::start(level, self.global.log_format.unwrap_or(format), self.stderr.is_on());
+        log::start(
+            self.log_level(level),
+            self.global.log_format.unwrap_or(format),
+            self.stderr.is_on(),
+        );
     }
 
-    /// Whether nothing is logged unless something is wrong.
+    /// Whether nobody has asked for log lines.
     pub(crate) fn is_quiet(&self) -> bool {
         self.global.verbose == 0 && self.global.log_level.is_none()
+    }
+
+    /// Whether lines are logged also when nothing is wrong.
+    pub(crate) fn logs_what_happens(&self) -> bool {
+        self.log_level(Level::Warn) > Level::Warn
+    }
+
+    fn log_level(&self, default: Level) -> Level {
+        self.global.log_level.unwrap_or(default).raised(self.global.verbose)
     }
 
     /// Whether errors are told with what caused them.
@@ -96,9 +108,13 @@ impl Session {
         Ok(Operator::new(self.ready_store().await?.operate, who()))
     }
 
-    /// The same for failed items.
-    pub(crate) async fn item_operator(&self) -> Result<ItemOperator> {
-        Ok(ItemOperator::new(self.ready_store().await?.work, who()))
+    /// The same, with one for failed items.
+    pub(crate) async fn operators(&self) -> Result<(Operator, ItemOperator)> {
+        let store = self.ready_store().await?;
+        Ok((
+            Operator::new(store.operate, who()),
+            ItemOperator::new(store.work, who()),
+        ))
     }
 }
 

@@ -3,7 +3,7 @@
 
 mod sandbox;
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
@@ -46,16 +46,40 @@ fn host_clocks_an_hour_off_change_nothing() {
     assert_eq!(behind.end(PATIENCE).code(), Some(0));
 }
 
-/// Starts a relay under another clock, and makes sure that it has it.
-fn relay(sandbox: &Sandbox, clock: &str, log: &str, offset: i64) -> Running {
-    let file = std::fs::File::create(sandbox.path(log)).unwrap();
-    let mut command = sandbox.command(["relay", "--log-format", "json"]);
+#[test]
+fn ages_in_filters_go_by_the_clock_of_the_database() {
+    let sandbox = Sandbox::postgres().migrated();
+    let id = sandbox.emit(&["clock", "--payload", "{}"]);
+    for clock in ["+2h", "-2h"] {
+        for (age, is_listed) in [("--newer-than", true), ("--older-than", false)] {
+            let listed = under(&mut sandbox.command(["ls", "--json", age, "1h"]), clock)
+                .output()
+                .unwrap();
+            let listed = String::from_utf8(listed.stdout).unwrap();
+            assert_eq!(listed.contains(&id), is_listed, "{clock} {age}: {listed}");
+        }
+        let emit = ["emit", "t", "--payload", "{}", "--expires", "1h", "--json"];
+        let emitted = under(&mut sandbox.command(emit), clock).output().unwrap();
+        assert!(emitted.status.success(), "{emitted:?}");
+    }
+    let sql = "SELECT bool_and(expires_at BETWEEN now() + interval '50 minutes' AND now() + interval '1 hour') \
+        FROM outbox_message WHERE topic = 't'";
+    assert!(query(&sandbox, sql)[0].get::<_, bool>(0));
+}
+
+/// Has a program run under another clock.
+fn under<'a>(command: &'a mut Command, clock: &str) -> &'a mut Command {
     command
         .env("LD_PRELOAD", test_variable("SENDOFF_TEST_FAKETIME_LIB"))
         .env("FAKETIME", clock)
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
-        .stdout(Stdio::null())
-        .stderr(file);
+}
+
+/// Starts a relay under another clock, and makes sure that it has it.
+fn relay(sandbox: &Sandbox, clock: &str, log: &str, offset: i64) -> Running {
+    let file = std::fs::File::create(sandbox.path(log)).unwrap();
+    let mut command = sandbox.command(["relay", "--log-format", "json"]);
+    under(&mut command, clock).stdout(Stdio::null()).stderr(file);
     let running = Running::start(&mut command);
     wait_until("the relay has started", PATIENCE, || {
         sandbox.read(log).contains("relay_started")

@@ -1,12 +1,9 @@
 //! Which messages: filters as people write them.
 
-use std::time::SystemTime;
-
-use jiff::Timestamp;
-use jiff::civil::Date;
-use jiff::tz::TimeZone;
 use sendoff::store::{Filter, Status};
 use sendoff::{Error, ErrorKind, Result, Uuid};
+
+use crate::written::{Moment, WrittenFilter};
 
 /// The names that [`parse_filter`] knows, each with what it stands for.
 pub const FILTER_NAMES: &[(&str, &str)] = &[
@@ -22,7 +19,7 @@ pub const FILTER_NAMES: &[(&str, &str)] = &[
     ("payload", "the payload contains this"),
     (
         "created_from",
-        "created at or after this: 2026-01-31, or 2026-01-31T12:00:00Z",
+        "created at or after this: 2026-01-31, 2026-01-31T12:00:00Z, or so long ago: 30m, 12h, 7d",
     ),
     ("created_until", "created before this, written the same way"),
 ];
@@ -30,7 +27,8 @@ pub const FILTER_NAMES: &[(&str, &str)] = &[
 /// Reads a filter from pairs such as `status=dead` and `topic=order.*`. All of them have to fit.
 ///
 /// ```
-/// let filter = sendoff_operate::parse_filter(["status=dead", "topic=order.*"])?;
+/// let written = sendoff_operate::parse_filter(["status=dead", "topic=order.*"])?;
+/// let filter = written.as_of(std::time::SystemTime::UNIX_EPOCH)?;
 /// assert_eq!(filter.topic.as_deref(), Some("order.*"));
 /// # Ok::<(), sendoff::Error>(())
 /// ```
@@ -38,8 +36,8 @@ pub const FILTER_NAMES: &[(&str, &str)] = &[
 /// # Errors
 /// [`ErrorKind::Invalid`] for a name that is not in [`FILTER_NAMES`] or is given twice, and for a value that cannot be
 /// read.
-pub fn parse_filter(pairs: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Filter> {
-    let mut filter = Filter::default();
+pub fn parse_filter(pairs: impl IntoIterator<Item = impl AsRef<str>>) -> Result<WrittenFilter> {
+    let mut written = WrittenFilter::default();
     for pair in pairs {
         let pair = pair.as_ref();
         let Some((name, value)) = pair.split_once('=') else {
@@ -48,10 +46,10 @@ pub fn parse_filter(pairs: impl IntoIterator<Item = impl AsRef<str>>) -> Result<
                     .next_step("write it like status=dead or topic=order.*"),
             );
         };
-        set(&mut filter, name.trim(), value)?;
+        set(&mut written, name.trim(), value)?;
     }
-    validate(&filter)?;
-    Ok(filter)
+    written.check()?;
+    Ok(written)
 }
 
 /// Checks that a filter can fit anything.
@@ -93,7 +91,8 @@ pub(crate) fn validate(filter: &Filter) -> Result<()> {
     }
 }
 
-fn set(filter: &mut Filter, name: &str, value: &str) -> Result<()> {
+fn set(written: &mut WrittenFilter, name: &str, value: &str) -> Result<()> {
+    let filter = &mut written.filter;
     match name {
         "id" => {
             let id = Uuid::parse_str(value).map_err(|error| unreadable(name, value, "a UUID").with_source(error))?;
@@ -109,8 +108,8 @@ fn set(filter: &mut Filter, name: &str, value: &str) -> Result<()> {
         "leg" => once(&mut filter.leg, name, value.to_owned()),
         "error" => once(&mut filter.error, name, value.to_owned()),
         "payload" => once(&mut filter.payload, name, value.to_owned()),
-        "created_from" => once(&mut filter.created_from, name, time(name, value)?),
-        "created_until" => once(&mut filter.created_until, name, time(name, value)?),
+        "created_from" => once(&mut written.created_from, name, moment(name, value)?),
+        "created_until" => once(&mut written.created_until, name, moment(name, value)?),
         unknown => {
             let known: Vec<_> = FILTER_NAMES.iter().map(|(name, _)| *name).collect();
             Err(
@@ -138,16 +137,8 @@ fn status(value: &str) -> Result<Status> {
     found.ok_or_else(|| unreadable("status", value, "pending, retry, delivered or dead"))
 }
 
-fn time(name: &str, value: &str) -> Result<SystemTime> {
-    // Only what has no more than a date in it: jiff would read one out of a time without an offset, too.
-    let read = if value.len() == "2026-01-31".len() {
-        let midnight = value.parse::<Date>().and_then(|date| date.to_zoned(TimeZone::UTC));
-        midnight.map(|zoned| zoned.timestamp())
-    } else {
-        value.parse::<Timestamp>()
-    };
-    read.map(SystemTime::from)
-        .map_err(|error| unreadable(name, value, "2026-01-31 or 2026-01-31T12:00:00Z").with_source(error))
+fn moment(name: &str, value: &str) -> Result<Moment> {
+    Moment::parse(value).ok_or_else(|| unreadable(name, value, "2026-01-31, 2026-01-31T12:00:00Z or an age such as 7d"))
 }
 
 fn unreadable(name: &str, value: &str, wanted: &str) -> Error {
@@ -156,7 +147,7 @@ fn unreadable(name: &str, value: &str, wanted: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     use super::*;
 
@@ -183,9 +174,12 @@ mod tests {
             "error= timed out ",
             "payload={\"a\":1}",
             "created_from=1970-01-02",
-            "created_until=1970-01-03T01:00:00+01:00",
+            "created_until=1d",
         ])
         .unwrap();
+        let filter = filter
+            .as_of(SystemTime::UNIX_EPOCH + Duration::from_secs(3 * 86_400))
+            .unwrap();
         let text = |text: &str| Some(text.to_owned());
         let day = |days: u64| Some(SystemTime::UNIX_EPOCH + Duration::from_secs(days * 86_400));
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sendoff::store::{Filter, Stored, WorkStore};
+use sendoff::store::{Command, Filter, Stored, WorkStore};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::filter::validate;
@@ -91,6 +91,7 @@ impl ItemOperator {
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
     pub async fn act(&self, act: ItemAct, filter: &Filter, progress: Progress<'_>) -> Result<u64> {
         let (mut done, mut after) = (0, Some(i64::MIN));
+        let mut command = Command::by(&self.who);
         while let Some(from) = after {
             let page = self.page(filter, from).await?;
             after = page.next;
@@ -99,8 +100,8 @@ impl ItemOperator {
                 continue;
             }
             done += match act {
-                ItemAct::Retry => self.store.retry_failed(&ids, ids.len(), &self.who).await?,
-                ItemAct::Discard => self.store.discard_failed(&ids, ids.len(), &self.who).await?,
+                ItemAct::Retry => self.store.retry_failed(&ids, ids.len(), filter, &mut command).await?,
+                ItemAct::Discard => self.store.discard_failed(&ids, ids.len(), filter, &mut command).await?,
             };
             progress(done);
         }

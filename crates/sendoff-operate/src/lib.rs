@@ -9,6 +9,7 @@ mod items;
 mod operator;
 mod steer;
 mod view;
+mod written;
 
 pub use filter::{FILTER_NAMES, parse_filter};
 pub use items::{ItemAct, ItemOperator};
@@ -16,5 +17,6 @@ pub use operator::{MOST_ROWS, Operator};
 pub use steer::Progress;
 pub use view::{
     AuditView, CleanView, ItemListView, ItemView, KeyView, LaneView, LegView, ListView, MessageView, PauseView,
-    RetryView, SummaryView, TriedView,
+    ReapView, RetryView, SummaryView, TriedView,
 };
+pub use written::WrittenFilter;

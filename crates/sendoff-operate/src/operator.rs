@@ -1,13 +1,14 @@
 //! The service.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use sendoff::store::{Filter, OperateStore, Status};
+use sendoff::store::{Command, Filter, OperateStore, Status};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::filter::validate;
 use crate::steer::{AT_ONCE, Progress};
-use crate::{ListView, MessageView, RetryView, SummaryView};
+use crate::{ListView, MessageView, RetryView, SummaryView, WrittenFilter};
 
 /// The most that one page of a list holds.
 pub const MOST_ROWS: usize = 1000;
@@ -23,6 +24,25 @@ impl Operator {
     /// An operator; `who` goes into the audit with every change.
     pub fn new(store: Arc<dyn OperateStore>, who: impl Into<String>) -> Self {
         Self { store, who: who.into() }
+    }
+
+    /// A command of theirs, which has one row in the audit however many batches it takes.
+    pub(crate) fn command(&self) -> Command {
+        Command::by(&self.who)
+    }
+
+    /// The filter that was written; ages in it count back from the database's time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when it fits nothing, and what the store says.
+    pub async fn filter(&self, written: &WrittenFilter) -> Result<Filter> {
+        // Asked only if it matters.
+        let now = if written.has_ages() {
+            self.store.now().await?
+        } else {
+            SystemTime::UNIX_EPOCH
+        };
+        written.as_of(now)
     }
 
     /// Messages that fit, oldest first; `offset` of them are passed over. A message that goes to several sinks is listed
@@ -117,9 +137,9 @@ impl Operator {
     async fn retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
         // What dies again meanwhile stays dead: otherwise this might never end beside a relay.
         let until = Some(self.store.now().await?);
-        let mut retried = 0;
+        let (mut retried, mut command) = (0, self.command());
         loop {
-            let step = self.store.retry_dead(filter, until, AT_ONCE, &self.who).await?;
+            let step = self.store.retry_dead(filter, until, AT_ONCE, &mut command).await?;
             retried += step;
             progress(retried);
             if step < AT_ONCE as u64 {

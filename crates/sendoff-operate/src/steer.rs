@@ -1,11 +1,13 @@
 //! Changing things: in batches, telling how far it is.
 
-use sendoff::store::{Filter, Pausable, Status, Windows};
+use std::time::Duration;
+
+use sendoff::store::{Filter, Hasten, Pausable, Status, Windows};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::filter::validate;
 use crate::operator::{Operator, of_dead};
-use crate::view::{AuditView, CleanView, KeyView, LaneView, PauseView};
+use crate::view::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};
 
 /// How many rows one transaction of a large change touches.
 pub(crate) const AT_ONCE: usize = 1000;
@@ -43,9 +45,9 @@ impl Operator {
         let filter = of_dead(filter)?;
         validate(&filter)?;
         let until = Some(self.store.now().await?);
-        let mut done = 0;
+        let (mut done, mut command) = (0, self.command());
         loop {
-            let step = self.store.discard_dead(&filter, until, AT_ONCE, &self.who).await?;
+            let step = self.store.discard_dead(&filter, until, AT_ONCE, &mut command).await?;
             done += step;
             progress(done);
             if step < AT_ONCE as u64 {
@@ -60,22 +62,54 @@ impl Operator {
         }
     }
 
-    /// Makes waiting messages that fit due at once; with `reset`, as if they had never been tried.
+    /// Makes waiting messages that fit due at once, in batches: those that failed, that are parked, or whose sink is down.
+    /// Scheduled ones are left alone unless they are named by their ids, or `how` says so: after an outage next week's
+    /// messages must not leave with the others.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says.
-    pub async fn hasten(&self, filter: &Filter, reset: bool) -> Result<u64> {
+    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
+    pub async fn hasten(&self, filter: &Filter, how: Hasten, progress: Progress<'_>) -> Result<u64> {
         validate(filter)?;
-        let most = i32::MAX as usize;
-        let hastened = self.store.hasten(filter, reset, most, &self.who).await?;
+        let how = meant(filter, how);
+        let (mut due, mut after, mut command) = (0, None, self.command());
+        loop {
+            let step = self
+                .store
+                .hasten(filter, how, after.as_ref(), AT_ONCE, &mut command)
+                .await?;
+            due += step.due;
+            progress(due);
+            after = step.next;
+            if after.is_none() {
+                break;
+            }
+        }
         tracing::info!(
             event = "waiting_hastened",
             who = self.who,
-            hastened,
-            reset,
+            hastened = due,
+            reset = how.reset,
             "waiting messages were made due"
         );
-        Ok(hastened)
+        Ok(due)
+    }
+
+    /// How many messages [`Operator::hasten`] would change.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says.
+    pub async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+        validate(filter)?;
+        self.store.hasten_count(filter, meant(filter, how)).await
+    }
+
+    /// Frees the lanes of relays whose lease has run out, and the items of workers that have not renewed them for as long
+    /// as `stale_after`.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn reap(&self, stale_after: Duration) -> Result<ReapView> {
+        Ok(self.store.reap_gone(stale_after, &self.who).await?.into())
     }
 
     /// Keys whose messages wait behind another, those with the most held messages first.
@@ -134,23 +168,30 @@ impl Operator {
         Ok(self.store.pauses().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Deletes what is older than the windows, in batches, until nothing of it is left.
+    /// How much is older than the windows.
+    ///
+    /// # Errors
+    /// What the store says.
+    pub async fn clean_count(&self, windows: &Windows) -> Result<u64> {
+        Ok(self.store.clean_count(windows).await?.old)
+    }
+
+    /// Deletes what is older than the windows, in batches, and counts what stays.
     ///
     /// # Errors
     /// What the store says; what was done until then stays.
     pub async fn clean_up(&self, windows: &Windows, progress: Progress<'_>) -> Result<CleanView> {
-        let mut deleted = 0;
+        let (mut deleted, mut command) = (0, self.command());
         loop {
-            let step = self.store.clean_up(windows, AT_ONCE, &self.who).await?;
+            let step = self.store.clean_up(windows, AT_ONCE, &mut command).await?;
             deleted += step.deleted;
             progress(deleted);
-            if step.deleted == 0 || step.remaining == 0 {
-                return Ok(CleanView {
-                    deleted,
-                    remaining: step.remaining,
-                });
+            if !step.more {
+                break;
             }
         }
+        let remaining = self.store.clean_count(windows).await?.all;
+        Ok(CleanView { deleted, remaining })
     }
 
     /// What operators did, newest first.
@@ -159,5 +200,13 @@ impl Operator {
     /// What the store says.
     pub async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
         Ok(self.store.audit(limit).await?.into_iter().map(Into::into).collect())
+    }
+}
+
+/// Whoever names a message by its id means it, scheduled or not.
+fn meant(filter: &Filter, how: Hasten) -> Hasten {
+    Hasten {
+        scheduled: how.scheduled || !filter.ids.is_empty(),
+        ..how
     }
 }

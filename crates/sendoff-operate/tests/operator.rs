@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use sendoff::store::{Filter, Listing, OperateStore, Status, Stored, Summary};
+use sendoff::store::{Command, Filter, Listing, OperateStore, Status, Stored, Summary};
 use sendoff::{ErrorKind, Result, Uuid};
 use sendoff_operate::{MOST_ROWS, Operator};
 use serde_json::{Value, json};
@@ -51,6 +51,7 @@ impl OperateStore for Memory {
             dead: 3,
             delivered: 4,
             oldest_ready: Some(Duration::from_millis(1500)),
+            oldest_pending: Some(Duration::from_secs(3)),
         })
     }
 
@@ -58,13 +59,22 @@ impl OperateStore for Memory {
         Ok(SystemTime::UNIX_EPOCH)
     }
 
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
         assert_eq!(
             until,
             Some(SystemTime::UNIX_EPOCH),
             "what dies from now on is left alone"
         );
-        self.retries.lock().unwrap().push((filter.clone(), who.to_owned()));
+        self.retries
+            .lock()
+            .unwrap()
+            .push((filter.clone(), command.who().to_owned()));
         let mut retried = 0;
         for row in self.rows.lock().unwrap().iter_mut() {
             if row.status == Status::Dead && fits(filter, row) && retried < limit as u64 {
@@ -340,6 +350,18 @@ async fn the_summary_counts_seconds() {
     let (operator, _) = operator([]);
     assert_eq!(
         json_of(&operator.summary().await.unwrap()),
-        json!({"ready": 1, "waiting": 2, "failed": 1, "dead": 3, "delivered": 4, "oldest_ready_seconds": 1.5})
+        json!({
+            "total": 10, "pending": 2, "ready": 1, "waiting": 2, "failed": 1, "dead": 3, "delivered": 4,
+            "oldest_ready_seconds": 1.5, "oldest_pending_seconds": 3.0,
+        })
     );
+}
+
+#[tokio::test]
+async fn ages_count_back_from_the_clock_of_the_store() {
+    let (operator, _) = operator([]);
+    let written = sendoff_operate::parse_filter(["created_until=0s"]).unwrap();
+    // The clock of this store stands still; the one of this host does not.
+    let filter = operator.filter(&written).await.unwrap();
+    assert_eq!(filter.created_until, Some(SystemTime::UNIX_EPOCH));
 }

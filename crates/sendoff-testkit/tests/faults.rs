@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sendoff::store::{Backlog, EmitStore, Filter, OperateStore, RelayStore};
+use sendoff::store::{Backlog, Command, EmitStore, Filter, OperateStore, RelayStore};
 use sendoff::{Delivery, Message, Outcome, Pattern};
 use sendoff_relay::{HeadPolicy, Relay, RetryPolicy, Settings, TopicPolicy};
 use sendoff_testkit::history::{Findings, Sent};
@@ -102,7 +102,10 @@ async fn drained(store: &MemoryStore, what: &str) {
                 // Relays died over and over while they worked on it alone: it is taken for the reason, and somebody
                 // has to say otherwise.
                 let all = Filter::default();
-                store.retry_dead(&all, None, 100, "an operator").await.unwrap();
+                store
+                    .retry_dead(&all, None, 100, &mut Command::by("an operator"))
+                    .await
+                    .unwrap();
             }
             tokio::time::sleep(Duration::from_millis(100)).await;
         }

@@ -2,12 +2,12 @@
 //! passes over those that have gone in between.
 
 use std::collections::BTreeMap;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
-    Windows,
+    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, Lane, LaneView, Listing,
+    OperateStore, Pausable, PauseView, Place, Reaped, Room, Status, Stored, Summary, Windows,
 };
 use sendoff::{Pattern, Result, Uuid};
 use serde::Deserialize;
@@ -53,18 +53,22 @@ impl OperateStore for RedisStore {
         let (now, rows) = self.all().await?;
         let count = |fits: &dyn Fn(&Found) -> bool| rows.iter().filter(|row| fits(row)).count() as u64;
         let is_ready = |row: &Found| matches!(row.stored.status, Status::Pending) && !row.is_waiting;
-        let oldest = rows
-            .iter()
-            .filter(|row| is_ready(row))
-            .map(|row| row.stored.created_at)
-            .min();
+        let is_pending = |row: &Found| {
+            let is_later = row.stored.detail.as_deref() == Some("scheduled") && row.stored.due_at > Some(now);
+            row.stored.status == Status::Pending && !is_later
+        };
+        let oldest = |fits: &dyn Fn(&Found) -> bool| {
+            let created = rows.iter().filter(|row| fits(row)).map(|row| row.stored.created_at);
+            created.min().map(|at| now.duration_since(at).unwrap_or_default())
+        };
         Ok(Summary {
             ready: count(&is_ready),
             waiting: count(&|row| row.is_waiting),
             failed: count(&|row| row.is_waiting && row.stored.attempts > 0),
             dead: count(&|row| row.stored.status == Status::Dead),
             delivered: count(&|row| row.stored.status == Status::Delivered),
-            oldest_ready: oldest.map(|at| now.duration_since(at).unwrap_or_default()),
+            oldest_ready: oldest(&is_ready),
+            oldest_pending: oldest(&is_pending),
         })
     }
 
@@ -76,31 +80,58 @@ impl OperateStore for RedisStore {
         self.script.call("now", &json!({})).await.map(time)
     }
 
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
         let dead = self.dead(filter, until).await?;
-        let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("retry", json!(filter), who)});
-        self.script.call("retry_dead", &args).await
+        let mut args = json!({"places": places(dead.iter().take(limit))});
+        args["audit"] = audit_batch(Action::RetryDead, json!(filter), command);
+        self.call_batch("retry_dead", &args, command).await
     }
 
-    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
+    async fn hasten(
+        &self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<Hastened> {
+        let (now, mut rows) = self.all().await?;
+        rows.retain(|row| can_hasten(row, filter, how, now));
+        rows.sort_by_key(waiting_at);
+        let behind = |row: &&Found| after.is_none_or(|after| waiting_at(row) > *after);
+        let chosen: Vec<&Found> = rows.iter().filter(behind).take(limit).collect();
+        let next = chosen.last().filter(|_| chosen.len() == limit);
+        let mut args = json!({"places": places(chosen.iter().copied()), "reset": how.reset});
+        args["audit"] = audit_batch(how.action(), how.asked(filter), command);
+        Ok(Hastened {
+            due: self.call_batch("hasten", &args, command).await?,
+            next: next.map(|row| waiting_at(row)),
+        })
+    }
+
+    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
         let (now, rows) = self.all().await?;
-        let wanted = rows.iter().filter(|row| {
-            let stored = &row.stored;
-            let is_late = stored.due_at.is_some_and(|due| due > now);
-            let was_tried = reset && (stored.attempts > 0 || stored.last_error.is_some());
-            let is_held = stored.detail.as_deref() == Some("held");
-            row.is_waiting && !is_held && (is_late || was_tried) && row.fits(filter)
-        });
-        let action = if reset { "reset" } else { "hasten" };
-        let audit = audit(action, json!(filter), who);
-        let args = json!({"places": places(wanted.take(limit)), "reset": reset, "audit": audit});
-        self.script.call("hasten", &args).await
+        let wanted = rows.iter().filter(|row| can_hasten(row, filter, how, now));
+        Ok(wanted.count() as u64)
     }
 
-    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
+    async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
         let dead = self.dead(filter, until).await?;
-        let args = json!({"places": places(dead.iter().take(limit)), "audit": audit("discard", json!(filter), who)});
-        self.script.call("discard_dead", &args).await
+        let mut args = json!({"places": places(dead.iter().take(limit))});
+        args["audit"] = audit_batch(Action::DiscardDead, json!(filter), command);
+        self.call_batch("discard_dead", &args, command).await
     }
 
     async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
@@ -123,7 +154,7 @@ impl OperateStore for RedisStore {
     }
 
     async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        let mut args = json!({"key": key, "audit": audit("release", json!({"key": key, "leg": leg}), who)});
+        let mut args = json!({"key": key, "audit": audit(Action::ReleaseKey, json!({"key": key, "leg": leg}), who)});
         if let Some(leg) = leg {
             args["leg"] = leg.into();
         }
@@ -131,9 +162,9 @@ impl OperateStore for RedisStore {
     }
 
     async fn lane_views(&self) -> Result<Vec<LaneView>> {
-        type Lane = (i64, Option<String>, Option<String>, Option<f64>, i64, u64);
-        let lanes: Vec<Lane> = self.script.call("lane_views", &json!({})).await?;
-        let view = |(lane, (epoch, owner, relay, until, crashes, ready)): (i64, Lane)| LaneView {
+        type Row = (i64, Option<String>, Option<String>, Option<f64>, i64, u64);
+        let lanes: Vec<Row> = self.script.call("lane_views", &json!({})).await?;
+        let view = |(lane, (epoch, owner, relay, until, crashes, ready)): (i64, Row)| LaneView {
             lane,
             epoch,
             owner: owner.and_then(|owner| owner.parse().ok()),
@@ -148,7 +179,7 @@ impl OperateStore for RedisStore {
     async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
         let (kind, name) = what.kind_and_name();
         let args = json!({
-            "what": format!("{kind}:{name}"), "by": who, "audit": audit("pause", json!({kind: name}), who),
+            "what": format!("{kind}:{name}"), "by": who, "audit": audit(Action::Pause, json!({kind: name}), who),
         });
         let paused: u64 = self.script.call("pause", &args).await?;
         Ok(paused > 0)
@@ -171,7 +202,7 @@ impl OperateStore for RedisStore {
         let args = json!({
             "what": format!("{kind}:{name}"),
             "places": places(rows.iter().filter(was_stopped)),
-            "audit": audit("resume", json!({kind: name}), who),
+            "audit": audit(Action::Resume, json!({kind: name}), who),
         });
         let resumed: u64 = self.script.call("resume", &args).await?;
         Ok(resumed > 0)
@@ -194,12 +225,27 @@ impl OperateStore for RedisStore {
         Ok(views)
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        let asked = json!({"delivered": windows.delivered, "dead": windows.dead, "dedup": windows.dedup});
+    async fn reap_gone(&self, stale_after: Duration, who: &str) -> Result<Reaped> {
+        let asked = json!({"stale_after_seconds": stale_after.as_secs_f64()});
+        let args = json!({"audit": audit(Action::Reap, asked, who)});
+        let lanes = self.script.call("reap_gone", &args).await?;
+        Ok(Reaped { lanes, items: 0 })
+    }
+
+    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        let args = crate::windows(0, windows.delivered, windows.dead);
+        let (old, all) = self.script.call("clean_count", &args).await?;
+        Ok(CleanCount { old, all })
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
         let mut args = crate::windows(limit, windows.delivered, windows.dead);
-        args["audit"] = audit("clean", asked, who);
-        let (deleted, remaining) = self.script.call("clean_up", &args).await?;
-        Ok(Cleaned { deleted, remaining })
+        args["audit"] = audit_batch(Action::CleanUp, windows.asked(), command);
+        let deleted = self.call_batch("clean_up", &args, command).await?;
+        Ok(Cleaned {
+            deleted,
+            more: deleted == limit as u64,
+        })
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
@@ -241,6 +287,13 @@ struct Act {
 }
 
 impl RedisStore {
+    /// Calls a verb that is one batch of a command. It returns how much it changed, and the row of the audit.
+    async fn call_batch(&self, verb: &str, args: &Value, command: &mut Command) -> Result<u64> {
+        let (affected, row) = self.script.call(verb, args).await?;
+        command.is_noted(row);
+        Ok(affected)
+    }
+
     /// What is paused, by kind and name.
     pub(crate) async fn pauses_by_name(&self) -> Result<Vec<((String, String), Pause)>> {
         let pauses: Vec<(String, String)> = self.script.call("pauses", &json!({})).await?;
@@ -305,6 +358,39 @@ fn places<'a>(rows: impl Iterator<Item = &'a Found>) -> Vec<(i64, &'a str)> {
     rows.map(Found::place).collect()
 }
 
-fn audit(action: &str, filter: Value, who: &str) -> Value {
-    json!({"action": action, "filter": filter.to_string(), "who": who})
+fn audit(action: Action, filter: Value, who: &str) -> Value {
+    json!({"action": action.as_str(), "filter": filter.to_string(), "who": who})
+}
+
+/// The same for one batch of a command: the first writes its row of the audit, the others add to it.
+fn audit_batch(action: Action, filter: Value, command: &Command) -> Value {
+    let mut audit = audit(action, filter, command.who());
+    if let Some(row) = command.row() {
+        audit["row"] = row.into();
+    }
+    audit
+}
+
+fn can_hasten(row: &Found, filter: &Filter, how: Hasten, now: SystemTime) -> bool {
+    let stored = &row.stored;
+    let is_late = stored.due_at.is_some_and(|due| due > now);
+    let was_tried = how.reset && (stored.attempts > 0 || stored.last_error.is_some());
+    let is_meant = match stored.detail.as_deref() {
+        Some("held") => false,
+        Some("scheduled") => how.scheduled,
+        _ => true,
+    };
+    row.is_waiting && is_meant && (is_late || was_tried) && row.fits(filter)
+}
+
+fn waiting_at(row: &Found) -> Place {
+    Place {
+        room: Room::Waiting,
+        lane: Lane::try_from(row.stored.lane).unwrap_or_default(),
+        seq: row.stored.seq,
+        leg: Some(row.stored.leg.as_str())
+            .filter(|leg| !leg.is_empty())
+            .map(Into::into),
+        spot: 0,
+    }
 }

@@ -164,7 +164,7 @@ impl RelayStore for RedisStore {
 
     async fn clean(&self, limit: usize) -> Result<u64> {
         let args = windows(limit, self.retention, self.dead_retention);
-        let (deleted, _): (u64, u64) = self.script.call("clean_up", &args).await?;
+        let (deleted, _): (u64, i64) = self.script.call("clean_up", &args).await?;
         Ok(deleted)
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use lapin::options::{BasicGetOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
-use sendoff::store::{Filter, OperateStore as _, Place, Room};
+use sendoff::store::{Command, Filter, OperateStore as _, Place, Room};
 use sendoff::task::CONTENT_TYPE;
 use sendoff::{Delivery, Headers, Outcome, Sink as _, Task, Uuid};
 use sendoff_sink_celery::config::{Declare, ExchangeType, RouteConfig};
@@ -139,7 +139,7 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
     assert_eq!(
         service
             .store
-            .retry_dead(&Filter::default(), None, 100, "test")
+            .retry_dead(&Filter::default(), None, 100, &mut Command::by("test"))
             .await
             .unwrap(),
         50

@@ -1,11 +1,10 @@
--- Waiting rows that fit the filter, oldest first. What is due already is left alone, so that asking again goes on behind
--- it; a held row waits for its turn, whoever asks.
+-- Waiting rows that can be made due, those behind a place.
 SELECT a.lane, a.seq, HEX(a.leg) FROM outbox_waiting AS a
-WHERE (:status IS NULL OR :status = CASE WHEN a.attempts = 0 THEN 'pending' ELSE 'retry' END)
-    AND a.state <> 'held'
-    AND (a.due_at > UTC_TIMESTAMP(6) OR (:reset AND (a.attempts > 0 OR a.last_error IS NOT NULL)))
+WHERE a.lane >= :behind_lane
+    AND (a.lane > :behind_lane OR a.seq > :behind_seq
+        OR (a.seq = :behind_seq AND a.leg > CAST(:behind_leg AS BINARY)))
     AND
-{filter}
+{to_hasten}
 ORDER BY a.lane, a.seq, a.leg LIMIT :limit FOR UPDATE;
 
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (

@@ -8,4 +8,6 @@ SELECT
     (SELECT TIMESTAMPDIFF(MICROSECOND, min(
             (SELECT m.created_at FROM outbox_message AS m WHERE m.lane = l.lane ORDER BY m.seq LIMIT 1)
         ), UTC_TIMESTAMP(6))
-        FROM outbox_lane AS l)
+        FROM outbox_lane AS l),
+    (SELECT TIMESTAMPDIFF(MICROSECOND, min(created_at), UTC_TIMESTAMP(6)) FROM outbox_waiting
+        WHERE attempts = 0 AND (state <> 'scheduled' OR due_at <= UTC_TIMESTAMP(6)))

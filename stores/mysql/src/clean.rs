@@ -1,11 +1,9 @@
 //! Room: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
 
-use std::time::Duration;
-
 use mysql_async::{Row, Value, params};
 use sendoff::Result;
-use sendoff::store::{Cleaned, Windows};
-use serde_json::{Value as Json, json};
+use sendoff::store::{Action, CleanCount, Cleaned, Command, Windows};
+use serde_json::Value as Json;
 
 use crate::conflict::transact;
 use crate::decode::{count, limit, micros, number};
@@ -42,25 +40,53 @@ impl Inner {
         transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
     }
 
-    /// By an operator, by windows of their own.
-    pub(crate) async fn clean_up(&self, windows: &Windows, most: usize, who: &str) -> Result<Cleaned> {
-        let seconds = |window: Option<Duration>| window.map(|window| window.as_secs());
-        let act = Act {
-            what: WHAT,
-            action: "clean",
-            filter: json!({
-                "delivered_seconds": seconds(windows.delivered),
-                "dead_seconds": seconds(windows.dead),
-                "dedup": windows.dedup,
-                "inbox_seconds": seconds(windows.inbox),
-            })
-            .to_string(),
-            who,
+    pub(crate) async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        let what = "what is old could not be counted";
+        let values = params! {
+            "delivered" => windows.delivered.map(micros),
+            "dead" => windows.dead.map(micros),
+            "dedup" => windows.dedup,
+            "inbox" => windows.inbox.map(micros),
         };
-        transact!(self.operate_pool, WHAT, lent => self.clean_as_asked(&mut lent, windows, limit(most), &act).await)
+        let found = self
+            .operate_pool
+            .rows(what, self.texts.clean_count.first(), values)
+            .await?;
+        let number = |at| number(what, only(what, &found)?, at).map(count);
+        Ok(CleanCount {
+            old: number(0)?,
+            all: number(1)?,
+        })
     }
 
-    async fn clean_as_asked(&self, lent: &mut Lent, windows: &Windows, most: i64, act: &Act<'_>) -> Result<Cleaned> {
+    /// By an operator, by windows of their own.
+    pub(crate) async fn clean_up(&self, windows: &Windows, most: usize, command: &mut Command) -> Result<Cleaned> {
+        let who = command.who().to_owned();
+        let act = Act {
+            what: WHAT,
+            action: Action::CleanUp,
+            filter: windows.asked().to_string(),
+            who: &who,
+        };
+        let (most, row) = (limit(most), command.row());
+        let (deleted, row) = transact!(self.operate_pool, WHAT, lent => {
+            self.clean_as_asked(&mut lent, windows, most, &act, row).await
+        })?;
+        command.is_noted(row);
+        Ok(Cleaned {
+            deleted: count(deleted),
+            more: deleted >= most,
+        })
+    }
+
+    async fn clean_as_asked(
+        &self,
+        lent: &mut Lent,
+        windows: &Windows,
+        most: i64,
+        act: &Act<'_>,
+        row: Option<i64>,
+    ) -> Result<(i64, i64)> {
         let [delivered, dead, inbox] =
             [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let asked = [
@@ -70,17 +96,9 @@ impl Inner {
             (&self.texts.clean_dedup, windows.dedup.then_some(Age::Setting)),
             (&self.texts.clean_inbox, inbox.map(Age::Micros)),
         ];
-        let deleted = count(delete_all(lent, &asked, most).await?);
-        let values = params! {
-            "delivered" => delivered,
-            "dead" => dead,
-            "dedup" => windows.dedup,
-            "inbox" => inbox,
-        };
-        let left = lent.rows(WHAT, self.texts.clean_left.first(), values).await?;
-        let remaining = number(WHAT, only(WHAT, &left)?, 0).map(count)?;
-        self.write_audit(lent, act, deleted).await?;
-        Ok(Cleaned { deleted, remaining })
+        let deleted = delete_all(lent, &asked, most).await?;
+        let row = self.write_batch(lent, act, row, count(deleted)).await?;
+        Ok((deleted, row))
     }
 }
 

@@ -16,21 +16,32 @@ impl Inner {
     ///
     /// What goes wrong is said and tried again by the next read: the other messages go on.
     pub(crate) async fn file(&self) {
-        let filed: Result<()> =
-            async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
-        if let Err(error) = filed {
-            tracing::warn!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
-        }
+        self.file_once().await;
     }
 
-    async fn file_some(&self, lent: &mut Lent) -> Result<()> {
+    /// The same until there are none left, for whoever has to find all of them.
+    pub(crate) async fn file_all(&self) {
+        while self.file_once().await > 0 {}
+    }
+
+    async fn file_once(&self) -> usize {
+        let filed: Result<usize> =
+            async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
+        filed.unwrap_or_else(|error| {
+            tracing::warn!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
+            0
+        })
+    }
+
+    async fn file_some(&self, lent: &mut Lent) -> Result<usize> {
         let sql = &self.texts.read_ready;
-        for row in lent.rows(WHAT, sql.at(3), ()).await? {
-            let is_later = lane(WHAT, &row, 0)? == FIRST_SIDE_LANE;
+        let found = lent.rows(WHAT, sql.at(3), ()).await?;
+        for row in &found {
+            let is_later = lane(WHAT, row, 0)? == FIRST_SIDE_LANE;
             let statement = if is_later { sql.at(4) } else { sql.at(5) };
-            let values = params! { "seq" => number(WHAT, &row, 1)? };
+            let values = params! { "seq" => number(WHAT, row, 1)? };
             lent.rows(WHAT, statement, values).await?;
         }
-        Ok(())
+        Ok(found.len())
     }
 }

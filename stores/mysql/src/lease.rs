@@ -121,7 +121,7 @@ impl Inner {
         transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)
     }
 
-    async fn strike_off(&self, lent: &mut Lent, what: &str) -> Result<u64> {
+    pub(crate) async fn strike_off(&self, lent: &mut Lent, what: &str) -> Result<u64> {
         let sql = &self.texts.evict;
         let gone = lent.rows(what, sql.at(1), ()).await?;
         let gone: Vec<Value> = gone

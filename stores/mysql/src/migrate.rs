@@ -77,7 +77,9 @@ impl Inner {
                 .because(format!("another program has been migrating for {PATIENCE} s"))
                 .next_step("look at what it does, and try again"));
         }
-        self.create_schema(&mut lent).await?;
+        if let Some(create) = self.missing_schema(&mut lent).await? {
+            lent.script(WHAT, &create).await?;
+        }
         lent.script(WHAT, self.texts.ledger_create.first()).await?;
         let ledger = self.ledger(&mut lent).await?;
         check_ledger(&ledger)?;
@@ -86,13 +88,15 @@ impl Inner {
             .iter()
             .filter(|step| ledger.iter().all(|(version, _)| *version != step.version))
         {
-            if !self.exists(&mut lent, step.creates).await? {
-                let migration = self.rendered(step);
+            let migration = self.rendered(step);
+            let is_there = self.exists(&mut lent, step.creates).await?;
+            if !is_there {
                 lent.script(WHAT, &migration.sql).await?;
+            }
+            lent.script(WHAT, &migration.note).await?;
+            if !is_there {
                 applied.push(migration);
             }
-            let values = params! { "version" => step.version, "name" => step.name, "checksum" => checksum(step.sql) };
-            lent.change(WHAT, self.texts.ledger_write.first(), values).await?;
         }
         lent.commit(WHAT).await?;
         lent.rows(WHAT, "SELECT RELEASE_LOCK(:lock)", params! { "lock" => lock })
@@ -102,25 +106,36 @@ impl Inner {
         Ok(applied)
     }
 
-    /// The configured schema, unless it is there: creating needs a right that an owner of tables may not have.
-    async fn create_schema(&self, lent: &mut Lent) -> Result<()> {
+    pub(crate) async fn before_migrations(&self) -> Result<String> {
+        let mut lent = self.operate_pool.begin(WHAT).await?;
+        let mut script = self.missing_schema(&mut lent).await?.unwrap_or_default();
+        if !self.exists(&mut lent, "migration").await? {
+            script += &format!("{};\n", self.texts.ledger_create.first());
+        }
+        lent.commit(WHAT).await?;
+        lent.give_back();
+        Ok(script)
+    }
+
+    /// What creates the configured schema, unless it is there: that needs a right which an owner of tables may not have.
+    async fn missing_schema(&self, lent: &mut Lent) -> Result<Option<String>> {
         let Some(schema) = self.config.names.schema() else {
-            return Ok(());
+            return Ok(None);
         };
         let sql = "SELECT count(*) FROM information_schema.schemata WHERE schema_name = :schema";
         let rows = lent.rows(WHAT, sql, params! { "schema" => schema }).await?;
-        if rows.first().map_or(Ok(0), |row| number(WHAT, row, 0))? == 0 {
-            lent.script(WHAT, &format!("CREATE DATABASE IF NOT EXISTS {schema}"))
-                .await?;
-        }
-        Ok(())
+        let is_missing = rows.first().map_or(Ok(0), |row| number(WHAT, row, 0))? == 0;
+        Ok(is_missing.then(|| format!("CREATE DATABASE IF NOT EXISTS {schema};\n")))
     }
 
     fn rendered(&self, step: &Step) -> Migration {
+        let (table, checksum) = (self.config.names.render("outbox_migration"), checksum(step.sql));
+        let Step { version, name, .. } = step;
         Migration {
-            version: step.version,
-            name: step.name,
+            version: *version,
+            name,
             sql: self.config.names.render(step.sql),
+            note: format!("INSERT INTO {table} (version, name, checksum) VALUES ({version}, '{name}', '{checksum}');"),
         }
     }
 

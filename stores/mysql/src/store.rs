@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
-    AuditView, Backlog, BlockedKey, Cleaned, EmitStore, EmitTransaction, Filter, Heartbeat, KeyView, Lane, LaneGrant,
-    LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore, OwnerId, Pausable, PauseView, Reader,
-    RelayStore, SettleReport, Settlement, Stored, Summary, Vitals, Windows,
+    AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, EmitStore, EmitTransaction, Filter, Hasten, Hastened,
+    Heartbeat, KeyView, Lane, LaneGrant, LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore,
+    OwnerId, Pausable, PauseView, Place, Reader, Reaped, RelayStore, SettleReport, Settlement, Stored, Summary, Vitals,
+    Windows,
 };
 use sendoff::{Result, Uuid};
 
@@ -180,20 +181,43 @@ impl OperateStore for MysqlStore {
         self.0.now().await
     }
 
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.0.retry_dead(filter, until, limit, who).await
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.0.retry_dead(filter, until, limit, command).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
         self.0.count(filter).await
     }
 
-    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        self.0.hasten(filter, reset, limit, who).await
+    async fn hasten(
+        &self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<Hastened> {
+        self.0.hasten(filter, how, after, limit, command).await
     }
 
-    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.0.discard_dead(filter, until, limit, who).await
+    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+        self.0.hasten_count(filter, how).await
+    }
+
+    async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.0.discard_dead(filter, until, limit, command).await
     }
 
     async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
@@ -220,8 +244,16 @@ impl OperateStore for MysqlStore {
         self.0.pauses().await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        self.0.clean_up(windows, limit, who).await
+    async fn reap_gone(&self, stale_after: Duration, who: &str) -> Result<Reaped> {
+        self.0.reap_gone(stale_after, who).await
+    }
+
+    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        self.0.clean_count(windows).await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        self.0.clean_up(windows, limit, command).await
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
@@ -240,6 +272,10 @@ impl EmitStore for MysqlStore {
 impl MigrateStore for MysqlStore {
     fn migrations(&self) -> Vec<Migration> {
         self.0.migrations()
+    }
+
+    async fn before_migrations(&self) -> Result<String> {
+        self.0.before_migrations().await
     }
 
     async fn migration_state(&self) -> Result<MigrationState> {

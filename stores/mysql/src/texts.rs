@@ -2,8 +2,13 @@
 
 use sendoff::emit::Names;
 
-/// The condition that several statements share; a line `{filter}` stands for it.
+/// Conditions that several statements share; a line `{filter}` or `{to_hasten}` stands for one.
 const FILTER: &str = include_str!("../sql/filter.sql");
+const TO_HASTEN: &str = include_str!("../sql/to_hasten.sql");
+
+fn with_conditions(text: &str) -> String {
+    text.replace("{to_hasten}\n", TO_HASTEN).replace("{filter}\n", FILTER)
+}
 
 /// The statements of one file, in order.
 #[derive(Debug)]
@@ -34,7 +39,7 @@ macro_rules! texts {
                 Self {
                     $($verb: {
                         let text = include_str!(concat!("../sql/", stringify!($verb), ".sql"));
-                        split(&names.render(&text.replace("{filter}\n", FILTER)))
+                        split(&names.render(&with_conditions(text)))
                     },)+
                 }
             }
@@ -51,17 +56,18 @@ texts!(
     absolve,
     acquire,
     audit,
+    audit_add,
     audits,
     backlog,
     blocked_keys,
     check_lanes,
     claim_items,
+    clean_count,
     clean_dead,
     clean_dedup,
     clean_delivered,
     clean_inbox,
     clean_items,
-    clean_left,
     clean_needed,
     complete_items,
     count,
@@ -77,6 +83,7 @@ texts!(
     find,
     follow_on,
     hasten,
+    hasten_count,
     heartbeat,
     hold_back,
     keep_items,
@@ -86,7 +93,6 @@ texts!(
     lane_views,
     ledger_create,
     ledger_read,
-    ledger_write,
     list,
     list_failed,
     now,
@@ -144,8 +150,8 @@ mod tests {
         let mut files: Vec<String> = files
             .map(|name| name.into_string().unwrap().replace(".sql", ""))
             .collect();
-        // A part of others.
-        files.retain(|file| file != "filter");
+        // Parts of others.
+        files.retain(|file| file != "filter" && file != "to_hasten");
         files.sort();
         let texts = Texts::new(&Names::default());
         let verbs: Vec<_> = texts.all().iter().map(|(verb, _)| (*verb).to_owned()).collect();

@@ -6,7 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::params;
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 use serde_json::json;
@@ -104,10 +105,11 @@ impl WorkStore for MysqlStore {
         Ok(counts)
     }
 
-    async fn retry_failed(&self, ids: &[Uuid], most: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be retried";
+    async fn retry_failed(&self, ids: &[Uuid], most: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let who = command.who().to_owned();
+        let act = Act::new("failed items could not be retried", Action::RetryItems, asked, &who)?;
         let sql = &self.0.texts.retry_failed;
-        self.0.act_on_failed(what, "retry_items", sql, ids, most, who).await
+        self.0.act_on_failed(&act, sql, ids, most, command).await
     }
 
     async fn failed_items(&self, ids: &[Uuid], after: i64, most: usize) -> Result<Vec<Stored>> {
@@ -123,10 +125,11 @@ impl WorkStore for MysqlStore {
         rows.iter().map(stored).collect()
     }
 
-    async fn discard_failed(&self, ids: &[Uuid], most: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be discarded";
+    async fn discard_failed(&self, ids: &[Uuid], most: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let who = command.who().to_owned();
+        let act = Act::new("failed items could not be discarded", Action::DiscardItems, asked, &who)?;
         let sql = &self.0.texts.discard_failed;
-        self.0.act_on_failed(what, "discard_items", sql, ids, most, who).await
+        self.0.act_on_failed(&act, sql, ids, most, command).await
     }
 }
 
@@ -142,27 +145,34 @@ fn of_ids(ids: &[Uuid]) -> Vec<(String, mysql_async::Value)> {
 impl Inner {
     async fn act_on_failed(
         &self,
-        what: &'static str,
-        action: &'static str,
+        act: &Act<'_>,
         sql: &Text,
         ids: &[Uuid],
         most: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act {
-            what,
-            action,
-            filter: json!({ "ids": ids }).to_string(),
-            who,
-        };
-        transact!(self.operate_pool, act.what, lent => {
-            let mut values = of_ids(ids);
-            values.push(("limit".to_owned(), limit(most).into()));
-            match change_found(&mut lent, act.what, sql, values.into()).await {
-                Ok(changed) => self.write_audit(&mut lent, &act, changed).await,
-                Err(error) => Err(error),
-            }
-        })
+        let row = command.row();
+        let (changed, row) = transact!(self.operate_pool, act.what, lent => {
+            self.change_failed(&mut lent, act, sql, ids, most, row).await
+        })?;
+        command.is_noted(row);
+        Ok(changed)
+    }
+
+    async fn change_failed(
+        &self,
+        lent: &mut Lent,
+        act: &Act<'_>,
+        sql: &Text,
+        ids: &[Uuid],
+        most: usize,
+        row: Option<i64>,
+    ) -> Result<(u64, i64)> {
+        let mut values = of_ids(ids);
+        values.push(("limit".to_owned(), limit(most).into()));
+        let changed = change_found(lent, act.what, sql, values.into()).await?;
+        let row = self.write_batch(lent, act, row, changed).await?;
+        Ok((changed, row))
     }
 
     /// How many rows were found, and those of them that are handed out.
@@ -252,7 +262,7 @@ async fn retry(
 }
 
 /// Changes the rows that the first statement locks, by the second, and tells how many.
-async fn change_found(lent: &mut Lent, what: &str, sql: &Text, values: mysql_async::Params) -> Result<u64> {
+pub(crate) async fn change_found(lent: &mut Lent, what: &str, sql: &Text, values: mysql_async::Params) -> Result<u64> {
     let rows = lent.rows(what, sql.at(0), values).await?;
     let seqs: Vec<[i64; 1]> = rows
         .iter()

@@ -509,28 +509,39 @@ CREATE FUNCTION outbox_delivered_is_untidy(p_keep interval) RETURNS boolean LANG
 $$;
 
 -- Makes the partitions of today and tomorrow, drops those that are too old as a whole, and deletes up to p_limit rows
--- elsewhere: of the default partition, or with p_exact of any. Returns how many rows went.
+-- elsewhere: of the default partition, or with p_exact of any. Says how many rows went, and whether there may be more.
 -- It acts with its owner's rights, because only the owner of a table may make or drop its partitions.
 -- The lock timeout: making and dropping need a moment alone with the table. Behind a long reader they would wait, and
 -- every settlement behind them; so they give up soon, and the next call tries again.
-CREATE FUNCTION outbox_clean_delivered(p_keep interval, p_limit bigint, p_exact boolean) RETURNS bigint
+CREATE FUNCTION outbox_clean_delivered(p_keep interval, p_limit bigint, p_exact boolean, OUT gone bigint, OUT more boolean)
 LANGUAGE plpgsql SECURITY DEFINER SET lock_timeout = '100ms' SET search_path FROM CURRENT AS $$
 DECLARE
     v_table record;
     v_rows bigint;
-    v_gone bigint := 0;
     v_today date := (now() AT TIME ZONE 'UTC')::date;
 BEGIN
+    gone := 0;
+    more := false;
     FOR v_table IN SELECT name FROM outbox_delivered_days() WHERE ends <= now() - p_keep ORDER BY day LOOP
-        -- Whoever asks for rows gets no more than so many; of a large day an estimate is enough to tell.
-        EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s LIMIT 100000) AS first', v_table.name) INTO v_rows;
-        CONTINUE WHEN p_exact AND v_rows > p_limit - v_gone;
         BEGIN
+            IF p_exact THEN
+                -- Locked before it is counted, so that behind a long reader it is not counted again and again.
+                EXECUTE format('LOCK TABLE %s IN ACCESS EXCLUSIVE MODE', v_table.name);
+            END IF;
+            -- Of a large day an estimate is enough to tell, unless somebody wants to know.
+            EXECUTE format('SELECT count(*) FROM (SELECT 1 FROM %s LIMIT $1) AS first', v_table.name)
+                INTO v_rows USING CASE WHEN NOT p_exact THEN 100000 END;
             EXECUTE format('DROP TABLE %s', v_table.name);
-            v_gone := v_gone + v_rows;
+            gone := gone + v_rows;
         EXCEPTION WHEN lock_not_available OR deadlock_detected THEN
-            NULL;
+            EXIT WHEN p_exact;
+            CONTINUE;
         END;
+        -- From here until the end of the transaction nobody else gets at the table: the next day is not counted now.
+        IF p_exact THEN
+            more := true;
+            RETURN;
+        END IF;
     END LOOP;
     -- Making a partition reads all of the default one, so not while that is large; and rows of the day that are in it
     -- forbid it. Then they stay there, and are deleted row by row when they are old.
@@ -559,15 +570,15 @@ BEGIN
         SELECT name, day FROM outbox_delivered_days() WHERE p_exact AND ends - interval '1 day' <= now() - p_keep
         ORDER BY day NULLS FIRST
     LOOP
-        EXIT WHEN v_gone >= p_limit;
+        EXIT WHEN gone >= p_limit;
         EXECUTE format(
             'DELETE FROM %1$s WHERE ctid = ANY (ARRAY('
             'SELECT ctid FROM %1$s WHERE delivered_at <= $1 ORDER BY delivered_at LIMIT $2 FOR UPDATE SKIP LOCKED))',
-            v_table.name) USING now() - p_keep, p_limit - v_gone;
+            v_table.name) USING now() - p_keep, p_limit - gone;
         GET DIAGNOSTICS v_rows = ROW_COUNT;
-        v_gone := v_gone + v_rows;
+        gone := gone + v_rows;
     END LOOP;
-    RETURN v_gone;
+    more := gone >= p_limit;
 END
 $$;
 REVOKE ALL ON FUNCTION outbox_clean_delivered FROM PUBLIC;

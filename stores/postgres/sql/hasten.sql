@@ -1,17 +1,19 @@
--- $1 to $12 the filter, $13 how many, $14 whether their attempts are forgotten. What is due already is left alone, so
--- that asking again goes on behind it; a held row waits for its turn, whoever asks.
+-- $1 to $14 as in to_hasten.sql, $15 to $17 lane, seq and leg behind which to begin, $18 how many. Returns how many became
+-- due, how many were looked at, and where the last of those is.
 WITH chosen AS (
     SELECT a.lane, a.seq, a.leg FROM outbox_waiting AS a
-    WHERE ($2::text IS NULL OR $2 = CASE WHEN a.attempts = 0 THEN 'pending' ELSE 'retry' END)
-        AND a.state <> 'held' AND (a.due_at > now() OR ($14 AND (a.attempts > 0 OR a.last_error IS NOT NULL)))
+    WHERE (a.lane, a.seq, a.leg) > ($15, $16, $17)
         AND
-{filter}
-    ORDER BY a.lane, a.seq, a.leg LIMIT $13
+{to_hasten}
+    ORDER BY a.lane, a.seq, a.leg LIMIT $18
+), due AS (
+    UPDATE outbox_waiting AS w SET
+        due_at = least(w.due_at, now()),
+        attempts = CASE WHEN $13 THEN 0 ELSE w.attempts END,
+        last_error = CASE WHEN $13 THEN NULL ELSE w.last_error END
+    FROM chosen AS c
+    WHERE w.lane = c.lane AND w.seq = c.seq AND w.leg = c.leg AND w.state <> 'held'
+    RETURNING 1
 )
-UPDATE outbox_waiting AS w SET
-    due_at = least(w.due_at, now()),
-    attempts = CASE WHEN $14 THEN 0 ELSE w.attempts END,
-    last_error = CASE WHEN $14 THEN NULL ELSE w.last_error END
-FROM chosen AS c
-WHERE w.lane = c.lane AND w.seq = c.seq AND w.leg = c.leg AND w.state <> 'held'
-RETURNING 1
+SELECT (SELECT count(*) FROM due), (SELECT count(*) FROM chosen), lane, seq, leg
+FROM chosen ORDER BY lane DESC, seq DESC, leg DESC LIMIT 1

@@ -8,4 +8,6 @@ SELECT
     (SELECT (extract(epoch FROM now() - min(first.created_at)) * 1000000)::bigint
         FROM outbox_lane AS l CROSS JOIN LATERAL (
             SELECT m.created_at FROM outbox_message AS m WHERE m.lane = l.lane ORDER BY m.seq LIMIT 1
-        ) AS first)
+        ) AS first),
+    (SELECT (extract(epoch FROM now() - min(created_at)) * 1000000)::bigint FROM outbox_waiting
+        WHERE attempts = 0 AND (state <> 'scheduled' OR due_at <= now()))

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::Result;
-use sendoff::store::{Cleaned, Windows};
+use sendoff::store::{Action, CleanCount, Cleaned, Command, Windows};
 use tokio_postgres::types::Type;
 
 use crate::decode::{column, count, micros, number};
@@ -39,7 +39,7 @@ impl Inner {
         let mut gone = 0;
         if column::<bool>(WHAT, only(WHAT, &locked)?, 0)? {
             if let Some(retention) = self.config.retention {
-                gone += self.clean_delivered(&lent, retention, number(limit), false).await?;
+                gone += self.clean_delivered(&lent, retention, number(limit), false).await?.0;
                 let left = number(limit).saturating_sub(gone).max(0);
                 let params: [Param<'_>; 2] = [(&micros(retention), Type::INT8), (&left, Type::INT8)];
                 gone += rows(&lent, &self.texts.clean_items, &params).await?;
@@ -61,40 +61,7 @@ impl Inner {
         Ok(count(gone))
     }
 
-    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        let seconds = |window: Option<Duration>| window.map(|window| window.as_secs());
-        let act = Act {
-            what: WHAT,
-            action: "clean",
-            filter: serde_json::json!({
-                "delivered_seconds": seconds(windows.delivered),
-                "dead_seconds": seconds(windows.dead),
-                "dedup": windows.dedup,
-                "inbox_seconds": seconds(windows.inbox),
-            })
-            .to_string(),
-            who,
-        };
-        let lent = self.operate_pool.lend().await?;
-        lent.begin(WHAT, &[]).await?;
-        let mut left = number(limit);
-        if let Some(window) = windows.delivered {
-            left -= self.clean_delivered(&lent, window, left, true).await?;
-            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
-            left -= rows(&lent, &self.texts.clean_items, &params).await?;
-        }
-        if let Some(window) = windows.dead {
-            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
-            left -= rows(&lent, &self.texts.clean_dead, &params).await?;
-        }
-        if windows.dedup {
-            let params: [Param<'_>; 1] = [(&left, Type::INT8)];
-            left -= rows(&lent, &self.texts.clean_dedup, &params).await?;
-        }
-        if let Some(window) = windows.inbox {
-            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
-            left -= rows(&lent, &self.texts.clean_inbox, &params).await?;
-        }
+    pub(crate) async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
         let [delivered, dead, inbox] =
             [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let params: [Param<'_>; 4] = [
@@ -103,20 +70,72 @@ impl Inner {
             (&windows.dedup, Type::BOOL),
             (&inbox, Type::INT8),
         ];
-        let found = lent.go_on(WHAT, &self.texts.clean_left, &params).await?;
-        let remaining = column::<i64>(WHAT, only(WHAT, &found)?, 0).map(count)?;
-        let deleted = self.end_act(lent, &act, count(number(limit) - left)).await?;
-        Ok(Cleaned { deleted, remaining })
+        let what = "what is old could not be counted";
+        let found = self.operate_pool.run(what, &self.texts.clean_count, &params).await?;
+        let number = |at| column::<i64>(what, only(what, &found)?, at).map(count);
+        Ok(CleanCount {
+            old: number(0)?,
+            all: number(1)?,
+        })
     }
 
-    async fn clean_delivered(&self, lent: &Lent, window: Duration, limit: i64, exact: bool) -> Result<i64> {
+    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        let who = command.who().to_owned();
+        let act = Act {
+            what: WHAT,
+            action: Action::CleanUp,
+            filter: windows.asked().to_string(),
+            who: &who,
+        };
+        let lent = self.operate_pool.lend().await?;
+        lent.begin(WHAT, &[]).await?;
+        // Cut short by a day that was dropped, or by the limit: then the rest is for the next batch.
+        let (mut gone, mut more) = (0, false);
+        if let Some(window) = windows.delivered {
+            (gone, more) = self.clean_delivered(&lent, window, number(limit), true).await?;
+        }
+        if !more {
+            let left = number(limit) - gone;
+            gone += self.clean_rows(&lent, windows, left).await?;
+            more = gone == number(limit);
+        }
+        let deleted = count(gone);
+        self.end_batch(lent, &act, command, deleted).await?;
+        Ok(Cleaned { deleted, more })
+    }
+
+    /// Deletes up to so many rows of what has no days.
+    async fn clean_rows(&self, lent: &Lent, windows: &Windows, limit: i64) -> Result<i64> {
+        let mut left = limit;
+        if let Some(window) = windows.delivered {
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(lent, &self.texts.clean_items, &params).await?;
+        }
+        if let Some(window) = windows.dead {
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(lent, &self.texts.clean_dead, &params).await?;
+        }
+        if windows.dedup {
+            let params: [Param<'_>; 1] = [(&left, Type::INT8)];
+            left -= rows(lent, &self.texts.clean_dedup, &params).await?;
+        }
+        if let Some(window) = windows.inbox {
+            let params: [Param<'_>; 2] = [(&micros(window), Type::INT8), (&left, Type::INT8)];
+            left -= rows(lent, &self.texts.clean_inbox, &params).await?;
+        }
+        Ok(limit - left)
+    }
+
+    /// How many rows went, and whether there may be more.
+    async fn clean_delivered(&self, lent: &Lent, window: Duration, limit: i64, exact: bool) -> Result<(i64, bool)> {
         let params: [Param<'_>; 3] = [
             (&micros(window), Type::INT8),
             (&limit, Type::INT8),
             (&exact, Type::BOOL),
         ];
         let found = lent.go_on(WHAT, &self.texts.clean_delivered, &params).await?;
-        column(WHAT, only(WHAT, &found)?, 0)
+        let row = only(WHAT, &found)?;
+        Ok((column(WHAT, row, 0)?, column(WHAT, row, 1)?))
     }
 }
 

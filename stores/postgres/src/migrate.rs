@@ -72,7 +72,9 @@ impl Inner {
         let params: [Param<'_>; 1] = [(&lock, Type::TEXT)];
         lent.go_on(WHAT, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &params)
             .await?;
-        self.create_schema(&lent).await?;
+        if let Some(create) = self.missing_schema(&lent).await? {
+            lent.script(WHAT, &create).await?;
+        }
         lent.script(WHAT, &self.texts.ledger_create).await?;
         let ledger = self.ledger(&lent).await?;
         check_ledger(&ledger)?;
@@ -81,12 +83,15 @@ impl Inner {
             .iter()
             .filter(|step| ledger.iter().all(|(version, _)| *version != step.version))
         {
-            if !self.exists(&lent, step.creates).await? {
-                let migration = self.rendered(step);
+            let migration = self.rendered(step);
+            let is_there = self.exists(&lent, step.creates).await?;
+            if !is_there {
                 lent.script(WHAT, &migration.sql).await?;
+            }
+            lent.script(WHAT, &migration.note).await?;
+            if !is_there {
                 applied.push(migration);
             }
-            self.write_ledger(&lent, step).await?;
         }
         lent.commit(WHAT, &[]).await?;
         lent.give_back();
@@ -94,24 +99,37 @@ impl Inner {
         Ok(applied)
     }
 
-    /// The configured schema, unless it is there: creating needs a right that an owner of tables may not have.
-    async fn create_schema(&self, lent: &Lent) -> Result<()> {
+    pub(crate) async fn before_migrations(&self) -> Result<String> {
+        let lent = self.operate_pool.lend().await?;
+        lent.begin(WHAT, &[]).await?;
+        let mut script = self.missing_schema(&lent).await?.unwrap_or_default();
+        if !self.exists(&lent, "outbox_migration").await? {
+            script += &format!("{};\n", self.texts.ledger_create.trim_end());
+        }
+        lent.commit(WHAT, &[]).await?;
+        lent.give_back();
+        Ok(script)
+    }
+
+    /// What creates the configured schema, unless it is there: that needs a right which an owner of tables may not have.
+    async fn missing_schema(&self, lent: &Lent) -> Result<Option<String>> {
         let Some(schema) = self.config.names.schema() else {
-            return Ok(());
+            return Ok(None);
         };
         let params: [Param<'_>; 1] = [(&schema, Type::TEXT)];
         let rows = lent.go_on(WHAT, "SELECT to_regnamespace($1) IS NULL", &params).await?;
-        if rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false)) {
-            lent.script(WHAT, &format!("CREATE SCHEMA {schema}")).await?;
-        }
-        Ok(())
+        let is_missing = rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false));
+        Ok(is_missing.then(|| format!("CREATE SCHEMA {schema};\n")))
     }
 
     fn rendered(&self, step: &Step) -> Migration {
+        let (table, checksum) = (self.config.names.render("outbox_migration"), checksum(step.sql));
+        let Step { version, name, .. } = step;
         Migration {
-            version: step.version,
-            name: step.name,
+            version: *version,
+            name,
             sql: self.config.names.render(step.sql),
+            note: format!("INSERT INTO {table} (version, name, checksum) VALUES ({version}, '{name}', '{checksum}');"),
         }
     }
 
@@ -127,18 +145,6 @@ impl Inner {
         rows.iter()
             .map(|row| Ok((column::<i32>(WHAT, row, 0)?.unsigned_abs(), column(WHAT, row, 1)?)))
             .collect()
-    }
-
-    async fn write_ledger(&self, lent: &Lent, step: &Step) -> Result<()> {
-        let version = i32::try_from(step.version).unwrap_or(i32::MAX);
-        let checksum = checksum(step.sql);
-        let params: [Param<'_>; 3] = [
-            (&version, Type::INT4),
-            (&step.name, Type::TEXT),
-            (&checksum, Type::TEXT),
-        ];
-        lent.go_on(WHAT, &self.texts.ledger_write, &params).await?;
-        Ok(())
     }
 }
 

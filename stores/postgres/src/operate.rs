@@ -2,7 +2,9 @@
 
 mod change;
 mod filter;
+mod hasten;
 mod pause;
+mod reap;
 mod view;
 
 use std::time::{Duration, SystemTime};
@@ -104,13 +106,18 @@ impl Inner {
         let rows = self.operate_pool.run(what, &self.texts.summary, &[]).await?;
         let row = only(what, &rows)?;
         let number = |at| column::<i64>(what, row, at).map(count);
+        let age = |at| -> Result<Option<Duration>> {
+            let micros = column::<Option<i64>>(what, row, at)?;
+            Ok(micros.map(|micros| Duration::from_micros(count(micros))))
+        };
         Ok(Summary {
             ready: number(0)?,
             waiting: number(1)?,
             failed: number(2)?,
             dead: number(3)?,
             delivered: number(4)?,
-            oldest_ready: column::<Option<i64>>(what, row, 5)?.map(|micros| Duration::from_micros(count(micros))),
+            oldest_ready: age(5)?,
+            oldest_pending: age(5)?.max(age(6)?),
         })
     }
 }

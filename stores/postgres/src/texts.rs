@@ -2,8 +2,13 @@
 
 use sendoff::emit::Names;
 
-/// The condition that several statements share; a line `{filter}` stands for it.
+/// Conditions that several statements share; a line `{filter}` or `{to_hasten}` stands for one.
 const FILTER: &str = include_str!("../sql/filter.sql");
+const TO_HASTEN: &str = include_str!("../sql/to_hasten.sql");
+
+fn with_conditions(text: &str) -> String {
+    text.replace("{to_hasten}\n", TO_HASTEN).replace("{filter}\n", FILTER)
+}
 
 macro_rules! texts {
     ($($verb:ident),* $(,)?) => {
@@ -21,7 +26,7 @@ macro_rules! texts {
             pub(crate) fn new(names: &Names) -> Self {
                 Self {
                     $($verb: names.render(
-                        &include_str!(concat!("../sql/", stringify!($verb), ".sql")).replace("{filter}\n", FILTER),
+                        &with_conditions(include_str!(concat!("../sql/", stringify!($verb), ".sql"))),
                     ),)*
                     read_head: names.render("SELECT * FROM outbox_read_head($1, $2, $3, $4)"),
                     read_stretch: names.render(&stretch()),
@@ -42,17 +47,18 @@ texts!(
     absolve,
     acquire,
     audit,
+    audit_add,
     audits,
     backlog,
     blocked_keys,
     check_lanes,
     claim_items,
+    clean_count,
     clean_dead,
     clean_dedup,
     clean_delivered,
     clean_inbox,
     clean_items,
-    clean_left,
     clean_needed,
     complete_items,
     count,
@@ -68,6 +74,7 @@ texts!(
     find,
     follow_on,
     hasten,
+    hasten_count,
     heartbeat,
     hold_back,
     keep_items,
@@ -77,7 +84,6 @@ texts!(
     lane_views,
     ledger_create,
     ledger_read,
-    ledger_write,
     list,
     list_failed,
     now,

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 use tokio_postgres::types::Type;
@@ -122,10 +123,11 @@ impl WorkStore for PostgresStore {
         Ok(counts)
     }
 
-    async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be retried";
+    async fn retry_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let who = command.who().to_owned();
+        let act = Act::new("failed items could not be retried", Action::RetryItems, asked, &who)?;
         let sql = &self.0.texts.retry_failed;
-        self.0.act_on_failed(what, "retry_items", sql, ids, limit, who).await
+        self.0.act_on_failed(&act, sql, ids, limit, command).await
     }
 
     async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
@@ -140,33 +142,29 @@ impl WorkStore for PostgresStore {
         rows.iter().map(stored).collect()
     }
 
-    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be discarded";
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let who = command.who().to_owned();
+        let act = Act::new("failed items could not be discarded", Action::DiscardItems, asked, &who)?;
         let sql = &self.0.texts.discard_failed;
-        self.0.act_on_failed(what, "discard_items", sql, ids, limit, who).await
+        self.0.act_on_failed(&act, sql, ids, limit, command).await
     }
 }
 
 impl Inner {
     async fn act_on_failed(
         &self,
-        what: &'static str,
-        action: &'static str,
+        act: &Act<'_>,
         sql: &str,
         ids: &[Uuid],
         limit: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act {
-            what,
-            action,
-            filter: serde_json::json!({ "ids": ids }).to_string(),
-            who,
-        };
         let limit = number(limit);
         let params: Vec<Param<'_>> = vec![(&ids, Type::UUID_ARRAY), (&limit, Type::INT8)];
-        let (lent, changed) = self.begin_act(&act, sql, params).await?;
-        self.end_act(lent, &act, changed.len() as u64).await
+        let (lent, changed) = self.begin_act(act, sql, params).await?;
+        let changed = changed.len() as u64;
+        self.end_batch(lent, act, command, changed).await?;
+        Ok(changed)
     }
 
     /// How many rows were found, and those of them that are handed out.

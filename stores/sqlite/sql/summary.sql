@@ -1,4 +1,5 @@
--- The state at a glance: ready, waiting, failed of the waiting, dead, delivered, age of the oldest ready message.
+-- The state at a glance: ready, waiting, failed of the waiting, dead, delivered, age of the oldest ready message and of the
+-- oldest waiting one that could have been sent and never failed.
 SELECT
     (SELECT count(*) FROM outbox_message),
     (SELECT count(*) FROM outbox_waiting),
@@ -6,4 +7,7 @@ SELECT
     (SELECT count(*) FROM outbox_dead),
     (SELECT count(*) FROM outbox_delivered),
     (SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - created_at FROM outbox_message
-        ORDER BY seq LIMIT 1)
+        ORDER BY seq LIMIT 1),
+    (SELECT CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - min(created_at) FROM outbox_waiting
+        WHERE attempts = 0 AND (state <> 'scheduled'
+            OR due_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)))

@@ -2,11 +2,11 @@
 
 use rusqlite::{Connection, Transaction, params};
 use sendoff::Result;
-use sendoff::store::{Cleaned, Windows};
+use sendoff::store::{Action, CleanCount, Cleaned, Command, Windows};
 
 use crate::clock::micros;
 use crate::lease::write;
-use crate::operate::write_audit;
+use crate::operate::Batch;
 use crate::sql::Sql;
 use crate::store::Inner;
 
@@ -41,21 +41,40 @@ impl Inner {
         self.operate.call("what is old could not be cleaned up", work).await
     }
 
-    /// By an operator, by windows of their own.
-    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        let (sql, windows, who) = (self.sql.clone(), *windows, who.to_owned());
+    pub(crate) async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        let (sql, dedup) = (self.sql.clone(), windows.dedup);
+        let [delivered, dead, inbox] =
+            [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
         let work = move |connection: &mut Connection| {
-            let tx = write(connection)?;
-            let cleaned = clean_up(&tx, &sql, &windows, limit)?;
-            write_audit(&tx, &sql, &who, "clean", &as_asked(&windows), cleaned.deleted)?;
-            tx.commit()?;
-            Ok(cleaned)
+            let mut statement = connection.prepare_cached(sql.clean_count.first())?;
+            statement.query_row(params![delivered, dead, dedup, inbox], |row| {
+                Ok(CleanCount {
+                    old: row.get::<_, i64>(0)?.unsigned_abs(),
+                    all: row.get::<_, i64>(1)?.unsigned_abs(),
+                })
+            })
         };
-        self.operate.call("what is old could not be cleaned up", work).await
+        self.operate.call("what is old could not be counted", work).await
+    }
+
+    /// By an operator, by windows of their own.
+    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        let batch = Batch {
+            what: "what is old could not be cleaned up",
+            action: Action::CleanUp,
+            asked: windows.asked().to_string(),
+        };
+        let windows = *windows;
+        let act = move |tx: &Transaction<'_>, sql: &Sql| {
+            let Allowance { left, deleted } = clean_up(tx, sql, &windows, limit)?;
+            let more = left == 0;
+            Ok(Cleaned { deleted, more })
+        };
+        self.act_for(command, batch, act, |cleaned| cleaned.deleted).await
     }
 }
 
-fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) -> rusqlite::Result<Cleaned> {
+fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) -> rusqlite::Result<Allowance> {
     let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
     let mut allowance = Allowance::of(limit);
     if delivered.is_some() {
@@ -71,23 +90,7 @@ fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) ->
     if inbox.is_some() {
         allowance.delete_by_age(tx, sql.clean_inbox.first(), inbox)?;
     }
-    let mut left = tx.prepare_cached(sql.clean_left.first())?;
-    let remaining: i64 = left.query_row(params![delivered, dead, windows.dedup, inbox], |row| row.get(0))?;
-    Ok(Cleaned {
-        deleted: allowance.deleted,
-        remaining: u64::try_from(remaining).unwrap_or_default(),
-    })
-}
-
-fn as_asked(windows: &Windows) -> String {
-    let seconds = |window: Option<std::time::Duration>| window.map(|window| window.as_secs());
-    serde_json::json!({
-        "delivered_seconds": seconds(windows.delivered),
-        "dead_seconds": seconds(windows.dead),
-        "dedup": windows.dedup,
-        "inbox_seconds": seconds(windows.inbox),
-    })
-    .to_string()
+    Ok(allowance)
 }
 
 /// How much may still be deleted.

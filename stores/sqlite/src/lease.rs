@@ -32,6 +32,13 @@ pub(crate) fn held(tx: &Transaction<'_>, sql: &Sql, owner: &str) -> rusqlite::Re
     Ok(held)
 }
 
+/// Strikes off relays whose lease has run out, and frees their lanes. Returns how many.
+pub(crate) fn strike_off(tx: &Transaction<'_>, sql: &Sql) -> rusqlite::Result<u64> {
+    tx.prepare_cached(sql.evict.at(1))?.execute([])?;
+    let freed = tx.prepare_cached(sql.evict.at(2))?.execute([])?;
+    Ok(u64::try_from(freed).unwrap_or_default())
+}
+
 /// A transaction that holds the write lock from its beginning. One that would ask for it later could be refused at once,
 /// without the busy timeout, because somebody wrote after it had begun to read.
 pub(crate) fn write(connection: &mut Connection) -> rusqlite::Result<Transaction<'_>> {
@@ -133,10 +140,9 @@ impl Inner {
                 return Ok(0);
             }
             let tx = write(connection)?;
-            tx.prepare_cached(sql.evict.at(1))?.execute([])?;
-            let freed = tx.prepare_cached(sql.evict.at(2))?.execute([])?;
+            let freed = strike_off(&tx, &sql)?;
             tx.commit()?;
-            Ok(u64::try_from(freed).unwrap_or_default())
+            Ok(freed)
         };
         self.lease
             .call("relays that are gone could not be struck off", work)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
-use rusqlite::{Connection, params};
+use rusqlite::Connection;
 use sendoff::emit::Names;
 use sendoff::store::{MigrateStore, Migration, MigrationState};
 use sendoff::{Error, ErrorKind, Result};
@@ -30,6 +30,23 @@ impl MigrateStore for SqliteStore {
     fn migrations(&self) -> Vec<Migration> {
         let names = &self.0.config.names;
         STEPS.iter().map(|step| migration(names, step)).collect()
+    }
+
+    async fn before_migrations(&self) -> Result<String> {
+        let (sql, names) = (self.0.sql.clone(), self.0.config.names.clone());
+        let ledger = names.table("migration");
+        let work = move |connection: &mut Connection| Ledger::read(connection, &sql, &names);
+        let what = "the ledger of migrations could not be read";
+        let is_there = match self.0.operate.call(what, work).await {
+            Ok(found) => found.objects.contains(&ledger),
+            // There is no file yet.
+            Err(error) if error.kind() == ErrorKind::SchemaMissing => false,
+            Err(error) => return Err(error),
+        };
+        Ok(match is_there {
+            true => String::new(),
+            false => format!("{};\n", self.0.sql.ledger_create.first()),
+        })
     }
 
     async fn migration_state(&self) -> Result<MigrationState> {
@@ -84,8 +101,7 @@ fn migrate(connection: &mut Connection, sql: &Sql, names: &Names) -> rusqlite::R
             Presence::All => {}
             Presence::Some(missing) => return Ok(Err(half_there(&migration, &missing))),
         }
-        let values = params![migration.version, migration.name, checksum(step.2)];
-        tx.prepare(sql.ledger_write.first())?.execute(values)?;
+        tx.execute_batch(&migration.note)?;
         if ledger.presence(&migration) == Presence::None {
             applied.push(migration);
         }
@@ -95,10 +111,12 @@ fn migrate(connection: &mut Connection, sql: &Sql, names: &Names) -> rusqlite::R
 }
 
 fn migration(names: &Names, (version, name, sql): &(u32, &'static str, &str)) -> Migration {
+    let (table, checksum) = (names.table("migration"), checksum(sql));
     Migration {
         version: *version,
         name,
         sql: names.render(sql),
+        note: format!("INSERT INTO {table} (version, name, checksum) VALUES ({version}, '{name}', '{checksum}');"),
     }
 }
 

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, OptionalExtension, Transaction, params};
 use sendoff::store::{
-    Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker, error_text, lease_lost,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 
@@ -13,7 +14,7 @@ use crate::SqliteStore;
 use crate::clock::micros;
 use crate::item::{Due, due};
 use crate::lease::write;
-use crate::operate::{spellings, stored, write_audit};
+use crate::operate::{Batch, as_asked, spellings, stored};
 use crate::sql::Sql;
 use crate::worker::Worker;
 
@@ -136,10 +137,14 @@ impl WorkStore for SqliteStore {
         self.0.operate.call("items could not be counted", work).await
     }
 
-    async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be retried";
-        let act = |sql: &Sql| (sql.retry_failed.first().to_owned(), "retry_items");
-        act_on_failed(self, what, act, ids, limit, who).await
+    async fn retry_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let batch = Batch {
+            what: "failed items could not be retried",
+            action: Action::RetryItems,
+            asked: as_asked(asked),
+        };
+        let change = |sql: &Sql| sql.retry_failed.first().to_owned();
+        act_on_failed(self, batch, change, ids, limit, command).await
     }
 
     async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
@@ -153,34 +158,31 @@ impl WorkStore for SqliteStore {
         self.0.operate.call("failed items could not be listed", work).await
     }
 
-    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64> {
-        let what = "failed items could not be discarded";
-        let act = |sql: &Sql| (sql.discard_failed.first().to_owned(), "discard_items");
-        act_on_failed(self, what, act, ids, limit, who).await
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
+        let batch = Batch {
+            what: "failed items could not be discarded",
+            action: Action::DiscardItems,
+            asked: as_asked(asked),
+        };
+        let change = |sql: &Sql| sql.discard_failed.first().to_owned();
+        act_on_failed(self, batch, change, ids, limit, command).await
     }
 }
 
-/// Runs a statement on failed items, and writes it into the audit under the word that comes with it.
 async fn act_on_failed(
     store: &SqliteStore,
-    what: &'static str,
-    act: impl Fn(&Sql) -> (String, &'static str) + Send + 'static,
+    batch: Batch,
+    change: impl Fn(&Sql) -> String + Send + 'static,
     ids: &[Uuid],
     limit: usize,
-    who: &str,
+    command: &mut Command,
 ) -> Result<u64> {
-    let (sql, who) = (store.0.sql.clone(), who.to_owned());
-    let (asked, ids) = (serde_json::json!({ "ids": ids }).to_string(), spellings(ids));
-    let limit = i64::try_from(limit).unwrap_or(i64::MAX);
-    let work = move |connection: &mut Connection| {
-        let tx = write(connection)?;
-        let (text, action) = act(&sql);
-        let changed = tx.prepare_cached(&text)?.execute(params![ids, limit])? as u64;
-        write_audit(&tx, &sql, &who, action, &asked, changed)?;
-        tx.commit()?;
-        Ok(changed)
+    let (ids, limit) = (spellings(ids), i64::try_from(limit).unwrap_or(i64::MAX));
+    let act = move |tx: &Transaction<'_>, sql: &Sql| {
+        let changed = tx.prepare_cached(&change(sql))?.execute(params![ids, limit])?;
+        Ok(changed as u64)
     };
-    store.0.operate.call(what, work).await
+    store.0.act_for(command, batch, act, |changed| *changed).await
 }
 
 /// Looks at what is due and takes it, one by one, under the write lock.

@@ -48,13 +48,17 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         session.note("nothing was changed");
         return Ok(Exit::Failure);
     }
-    let mut counting = Counting::start(session, "deleted", None);
-    let cleaned = session
-        .operator()
-        .await?
-        .clean_up(&windows, &mut |done| counting.set(done))
-        .await?;
+    let operator = session.operator().await?;
+    // Only for the bar: counting may take a while.
+    let count = if Counting::is_shown(session) {
+        Some(operator.clean_count(&windows).await?)
+    } else {
+        None
+    };
+    let mut counting = Counting::start(session, "deleted", count);
+    let cleaned = operator.clean_up(&windows, &mut |done| counting.set(done)).await;
     counting.finish();
+    let cleaned = cleaned?;
     if session.output.json {
         session.output.json(&cleaned)?;
     } else {

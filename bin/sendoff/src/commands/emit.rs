@@ -2,7 +2,7 @@
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use sendoff::emit::Emitted;
 use sendoff::{Error, ErrorKind, Message, Result};
@@ -39,9 +39,24 @@ pub(crate) struct Args {
     /// The payload's content type [default: JSON if it is JSON, else text or bytes]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
+    /// The type of the aggregate that it is about; its ordering key is TYPE:ID unless --key says otherwise
+    #[arg(long, value_name = "TYPE", requires = "aggregate_id")]
+    aggregate_type: Option<String>,
+    /// The id of the aggregate
+    #[arg(long, value_name = "ID", requires = "aggregate_type")]
+    aggregate_id: Option<String>,
     /// Not before so long from now: 10s, 5m, 1h30m, 7d
-    #[arg(long, value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "at")]
     delay: Option<Duration>,
+    /// Not before this: 2026-01-31T12:00:00Z
+    #[arg(long, value_name = "TIME", value_parser = point_in_time)]
+    at: Option<SystemTime>,
+    /// A dead letter unless it is delivered by then: 2026-01-31T12:00:00Z, or 1h from now
+    #[arg(long, value_name = "TIME", value_parser = expiry)]
+    expires: Option<Expiry>,
+    /// How many attempts a sink gets, instead of the limit of its topic
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    max_attempts: Option<u16>,
     /// Above 0 before, below 0 after the others, where no key forbids it
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i16>,
@@ -50,13 +65,26 @@ pub(crate) struct Args {
     count: Option<u32>,
 }
 
+/// When it expires.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Expiry {
+    At(SystemTime),
+    /// From now, by the database's clock.
+    In(Duration),
+}
+
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let payload = payload(&args, session)?;
     let store = session.ready_store().await?;
+    let expires = match args.expires {
+        None => None,
+        Some(Expiry::At(at)) => Some(at),
+        Some(Expiry::In(time)) => store.operate.now().await?.checked_add(time),
+    };
     match args.count {
-        None => one(&store, message(&args, payload), session).await,
+        None => one(&store, message(&args, expires, payload), session).await,
         Some(count) => {
-            load(&store, || message(&args, payload.clone()), count, session).await?;
+            load(&store, || message(&args, expires, payload.clone()), count, session).await?;
             if session.output.json {
                 session.output.json(&json!({"emitted": count}))?;
             } else {
@@ -102,9 +130,12 @@ async fn load(store: &Store, message: impl Fn() -> Message, count: u32, session:
     Ok(())
 }
 
-fn message(args: &Args, payload: Vec<u8>) -> Message {
+fn message(args: &Args, expires: Option<SystemTime>, payload: Vec<u8>) -> Message {
     let content_type = args.content_type.as_deref().unwrap_or_else(|| guessed(&payload));
     let mut message = Message::bytes(&args.topic, content_type, payload);
+    if let Some((kind, id)) = args.aggregate_type.as_ref().zip(args.aggregate_id.as_ref()) {
+        message = message.aggregate(kind, id).key(format!("{kind}:{id}"));
+    }
     if let Some(key) = &args.key {
         message = message.key(key);
     }
@@ -116,6 +147,15 @@ fn message(args: &Args, payload: Vec<u8>) -> Message {
     }
     if let Some(delay) = args.delay {
         message = message.delay(delay);
+    }
+    if let Some(at) = args.at {
+        message = message.available_at(at);
+    }
+    if let Some(at) = expires {
+        message = message.expires_at(at);
+    }
+    if let Some(attempts) = args.max_attempts {
+        message = message.max_attempts(attempts);
     }
     message.priority(args.priority.unwrap_or_default())
 }
@@ -156,6 +196,20 @@ fn unreadable(name: &str, error: io::Error) -> Error {
         .with_source(error)
 }
 
+fn point_in_time(text: &str) -> Result<SystemTime, String> {
+    let time: jiff::Timestamp = text
+        .parse()
+        .map_err(|_| "write it like 2026-01-31T12:00:00Z".to_owned())?;
+    Ok(time.into())
+}
+
+fn expiry(text: &str) -> Result<Expiry, String> {
+    point_in_time(text)
+        .map(Expiry::At)
+        .or_else(|_| parse_duration(text).map(Expiry::In))
+        .map_err(|_| "write it like 2026-01-31T12:00:00Z or 1h".to_owned())
+}
+
 fn header(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
@@ -188,6 +242,14 @@ mod tests {
         assert_eq!(guessed(b"hello"), "text/plain; charset=utf-8");
         assert_eq!(guessed(b""), "text/plain; charset=utf-8");
         assert_eq!(guessed(&[0xff, 0]), "application/octet-stream");
+    }
+
+    #[test]
+    fn a_message_expires_at_a_time_or_after_one() {
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(60);
+        assert_eq!(expiry("1970-01-01T00:01:00Z"), Ok(Expiry::At(at)));
+        assert_eq!(expiry("1m"), Ok(Expiry::In(Duration::from_secs(60))));
+        assert!(expiry("soon").is_err() && point_in_time("1m").is_err());
     }
 
     #[test]

@@ -3,19 +3,15 @@
 use std::fmt::Write as _;
 use std::io;
 
-use sendoff::store::Filter;
 use sendoff::{Error, ErrorKind, Uuid};
-use sendoff_operate::{ItemAct, ItemListView, ItemView};
-use serde_json::json;
+use sendoff_operate::{ItemAct, ItemListView, ItemView, Progress};
 
-use crate::commands::bulk::BulkArgs;
-use crate::commands::confirm::confirmed;
+use crate::commands::bulk::{BulkArgs, Change};
 use crate::commands::ls::Page;
 use crate::exit::{Done, Exit};
 use crate::filter::FilterArgs;
 use crate::output::printable;
 use crate::payload;
-use crate::progress::Counting;
 use crate::session::Session;
 
 /// Look at failed work items and bring them back
@@ -48,11 +44,12 @@ enum Command {
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     match args.command {
         Command::Ls { filter, page } => {
-            let filter = filter.filter([])?;
-            let operator = session.item_operator().await?;
-            list(&operator.list(&filter, page.limit, page.offset).await?, session)?;
+            let written = filter.written([])?;
+            let (operator, items) = session.operators().await?;
+            let filter = operator.filter(&written).await?;
+            list(&items.list(&filter, page.limit, page.offset).await?, session)?;
         }
-        Command::Show { id } => show(&session.item_operator().await?.show(id).await?, session)?,
+        Command::Show { id } => show(&session.operators().await?.1.show(id).await?, session)?,
         Command::Retry(args) => return act(args, ItemAct::Retry, session).await,
         Command::Discard(args) => return act(args, ItemAct::Discard, session).await,
     }
@@ -123,45 +120,37 @@ fn show(item: &ItemView, session: &Session) -> io::Result<()> {
     session.output.print(&text)
 }
 
+const RETRY: Change = Change {
+    things: "failed items",
+    done: "retried",
+    would: "would_retry",
+    question: |count| format!("Bring back {count} failed items?"),
+    none,
+};
+
+const DISCARD: Change = Change {
+    things: "failed items",
+    done: "discarded",
+    would: "would_discard",
+    question: |count| format!("Delete {count} failed items for good?"),
+    none,
+};
+
+fn none() -> Error {
+    Error::new(ErrorKind::NotFound, "none of these is a failed item")
+        .because("it was retried already, or never failed")
+        .next_step("look with `sendoff items ls`")
+}
+
 async fn act(args: BulkArgs, act: ItemAct, session: &Session) -> Done {
-    let (verb, would, question) = match act {
-        ItemAct::Retry => ("retried", "would_retry", "Bring back"),
-        ItemAct::Discard => ("discarded", "would_discard", "Delete for good"),
+    let change = match act {
+        ItemAct::Retry => &RETRY,
+        ItemAct::Discard => &DISCARD,
     };
-    let filter = args.filter.filter(args.ids.iter().map(|id| format!("id={id}")))?;
-    if filter == Filter::default() && !args.all {
-        return Err(Error::new(ErrorKind::Invalid, "no failed items are named")
-            .because(format!("without an id or a filter all of them would be {verb}"))
-            .next_step("give ids, --topic, --key or --filter NAME=VALUE, or say --all")
-            .into());
-    }
-    let operator = session.item_operator().await?;
-    let count = operator.count(&filter).await?;
-    if args.dry_run {
-        if session.output.json {
-            session.output.json(&json!({would: count}))?;
-        } else {
-            session.output.line(&format!("{count} would be {verb}"))?;
-        }
-        return Ok(Exit::Ok);
-    }
-    if !args.yes && !confirmed(&format!("{question} {count} failed items?"))? {
-        session.note("nothing was changed");
-        return Ok(Exit::Failure);
-    }
-    let mut counting = Counting::start(session, verb, Some(count));
-    let done = operator.act(act, &filter, &mut |done| counting.set(done)).await?;
-    counting.finish();
-    if session.output.json {
-        session.output.json(&json!({verb: done}))?;
-    } else {
-        session.output.line(&format!("{done} {verb}"))?;
-    }
-    if done == 0 && !args.ids.is_empty() {
-        return Err(Error::new(ErrorKind::NotFound, "none of these is a failed item")
-            .because("it was retried already, or never failed")
-            .next_step("look with `sendoff items ls`")
-            .into());
-    }
-    Ok(Exit::Ok)
+    let written = args.written(change)?;
+    let (operator, items) = session.operators().await?;
+    let filter = operator.filter(&written).await?;
+    let count = items.count(&filter).await?;
+    let act = async |progress: Progress<'_>| items.act(act, &filter, progress).await;
+    args.run(change, count, session, act).await
 }

@@ -34,10 +34,11 @@ pub(crate) struct Page {
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
-    let filter = args
+    let written = args
         .filter
-        .filter(args.status.map(|status| format!("status={status}")))?;
+        .written(args.status.map(|status| format!("status={status}")))?;
     let operator = session.operator().await?;
+    let filter = operator.filter(&written).await?;
     let list = operator.list(&filter, args.page.limit, args.page.offset).await?;
     print(&list, session)?;
     Ok(Exit::Ok)

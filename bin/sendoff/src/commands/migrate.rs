@@ -66,20 +66,31 @@ async fn dry_run(store: &Store, session: &Session) -> Done {
     }
     let steps = store.migrate.migrations();
     let missing: Vec<&Migration> = steps.iter().filter(|step| step.version > applied).collect();
+    let before = if missing.is_empty() {
+        String::new()
+    } else {
+        store.migrate.before_migrations().await?
+    };
     if session.output.json {
         let steps: Vec<_> = missing
             .iter()
-            .map(|step| json!({"version": step.version, "name": step.name, "sql": step.sql}))
+            .map(|step| json!({"version": step.version, "name": step.name, "sql": step.sql, "note": step.note}))
             .collect();
-        session.output.json(&json!({"would_apply": steps}))?;
+        session.output.json(&json!({"before": before, "would_apply": steps}))?;
         return Ok(Exit::Ok);
+    }
+    if !before.is_empty() {
+        session
+            .output
+            .line(&format!("-- before the steps\n{}", before.trim_end()))?;
     }
     for step in &missing {
         session.output.line(&format!(
-            "-- {:04} {}\n{}",
+            "\n-- {:04} {}\n{}\n{}",
             step.version,
             step.name,
-            step.sql.trim_end()
+            step.sql.trim_end(),
+            step.note
         ))?;
     }
     if missing.is_empty() {

@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use serde_json::json;
-
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
@@ -17,17 +15,14 @@ pub(crate) struct Args {
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
-    let store = session.ready_store().await?;
-    let freed = store.relay.evict().await?;
-    let reaped = store.work.reap(args.stale_after).await?;
+    let reaped = session.operator().await?.reap(args.stale_after).await?;
     if session.output.json {
-        session
-            .output
-            .json(&json!({"lanes_freed": freed, "items_reaped": reaped}))?;
+        session.output.json(&reaped)?;
     } else {
-        session
-            .output
-            .line(&format!("{freed} lanes freed, {reaped} items reaped"))?;
+        session.output.line(&format!(
+            "{} lanes freed, {} items reaped",
+            reaped.lanes_freed, reaped.items_reaped
+        ))?;
     }
     Ok(Exit::Ok)
 }

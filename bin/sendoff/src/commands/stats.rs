@@ -9,7 +9,7 @@ use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Show how much is ready, waiting, failed, dead and delivered, and how old the oldest ready message is
+/// Show how much is pending, failed, dead and delivered, and how old the oldest pending message is
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
@@ -73,12 +73,31 @@ fn rows(summary: &SummaryView) -> Vec<Vec<Field>> {
             note.into(),
         ]
     };
-    let oldest = summary.oldest_ready_seconds.map_or_else(String::new, |seconds| {
-        let age = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default();
-        format!("the oldest for {:.1} s", age.as_secs_f64())
-    });
+    let oldest = |seconds: Option<f64>| {
+        seconds.map_or_else(String::new, |seconds| {
+            let age = Duration::try_from_secs_f64(seconds.max(0.0)).unwrap_or_default();
+            format!("the oldest for {:.1} s", age.as_secs_f64())
+        })
+    };
     vec![
-        row("ready", summary.ready, Tone::Plain, oldest),
+        row(
+            "total",
+            summary.total,
+            Tone::Plain,
+            "what `sendoff ls` lists".to_owned(),
+        ),
+        row(
+            "pending",
+            summary.pending,
+            Tone::Plain,
+            oldest(summary.oldest_pending_seconds),
+        ),
+        row(
+            "ready",
+            summary.ready,
+            Tone::Plain,
+            oldest(summary.oldest_ready_seconds),
+        ),
         row(
             "waiting",
             summary.waiting,

@@ -16,6 +16,7 @@ mod output;
 mod relay;
 mod sink;
 mod steering;
+mod terminal;
 
 /// Makes a test for each database out of a function that takes a sandbox.
 #[macro_export]

@@ -4,12 +4,17 @@ use serde_json::json;
 
 use crate::on_every_database;
 use crate::sandbox::{Sandbox, lines};
+use crate::sink::{hook, server};
 
 on_every_database! {
     an_emitted_message_is_listed_and_shown_as_it_was_given
     payloads_come_from_flags_files_and_standard_input
     a_second_emit_with_the_idempotency_key_reports_the_first
     a_delayed_message_waits
+    a_planned_message_waits_for_its_time
+    an_expired_message_dies_and_one_that_has_time_does_not
+    messages_are_found_by_their_aggregate
+    a_message_has_a_limit_of_its_own
     a_load_is_emitted_and_counted
     lists_are_filtered_and_paged
     what_does_not_exist_ends_with_5
@@ -110,6 +115,115 @@ fn a_delayed_message_waits(sandbox: Sandbox) {
     let report = sandbox.json(&["relay", "--once"]);
     assert_eq!((&report["processed"], &report["remaining"]), (&json!(0), &json!(1)));
     assert!(lines(&out).is_empty());
+}
+
+fn a_planned_message_waits_for_its_time(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure_file_sink("");
+    let planned = sandbox.emit(&["t", "--payload", "{}", "--at", "2999-12-31T12:00:00+01:00"]);
+    sandbox.emit(&["t", "--payload", "{}", "--at", "2020-01-01T00:00:00Z"]);
+    let leg = &sandbox.json(&["show", &planned])["legs"][0];
+    assert_eq!(leg["detail"], "scheduled");
+    assert!(
+        leg["due_at"]
+            .as_str()
+            .is_some_and(|due| due.starts_with("2999-12-31T11:00:00")),
+        "{leg}"
+    );
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!((&report["delivered"], &report["remaining"]), (&json!(1), &json!(1)));
+    for args in [
+        &["emit", "t", "--payload", "{}", "--at", "tomorrow"][..],
+        &[
+            "emit",
+            "t",
+            "--payload",
+            "{}",
+            "--at",
+            "2999-12-31T12:00:00Z",
+            "--delay",
+            "1h",
+        ],
+    ] {
+        assert_eq!(sandbox.run(args).code, 2);
+    }
+}
+
+fn an_expired_message_dies_and_one_that_has_time_does_not(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let out = sandbox.configure_file_sink("");
+    let late = sandbox.emit(&["t", "--payload", "{}", "--expires", "1ms"]);
+    let past = sandbox.emit(&["t", "--payload", "{}", "--expires", "2020-01-01T00:00:00Z"]);
+    let in_time = sandbox.emit(&["t", "--payload", "{}", "--expires", "1h"]);
+    let far = sandbox.emit(&["t", "--payload", "{}", "--expires", "2999-12-31T12:00:00Z"]);
+    let expires = sandbox.json(&["show", &far])["expires_at"].clone();
+    assert!(
+        expires.as_str().is_some_and(|at| at.starts_with("2999-12-31T12:00:00")),
+        "{expires}"
+    );
+    sandbox.ok(["relay", "--once"]);
+    for id in [&late, &past] {
+        let shown = sandbox.json(&["dead", "show", id]);
+        assert_eq!(shown["legs"][0]["detail"], "expired");
+    }
+    let mut arrived: Vec<String> = lines(&out)
+        .iter()
+        .map(|line| line["id"].as_str().unwrap().to_owned())
+        .collect();
+    arrived.sort();
+    let mut wanted = vec![in_time, far];
+    wanted.sort();
+    assert_eq!(arrived, wanted);
+}
+
+fn messages_are_found_by_their_aggregate(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let emit = |kind: &str, id: &str, more: &[&str]| {
+        let aggregate = ["t", "--payload", "{}", "--aggregate-type", kind, "--aggregate-id", id];
+        sandbox.emit(&[&aggregate[..], more].concat())
+    };
+    let order = emit("order", "7", &[]);
+    let invoice = emit("invoice", "7", &["--key", "customer-1"]);
+    sandbox.emit(&["t", "--payload", "{}"]);
+    let shown = sandbox.json(&["show", &order]);
+    assert_eq!(
+        (&shown["aggregate_type"], &shown["aggregate_id"], &shown["key"]),
+        (&json!("order"), &json!("7"), &json!("order:7"))
+    );
+    assert_eq!(sandbox.json(&["show", &invoice])["key"], "customer-1");
+    let listed = |filters: &[&str]| {
+        let flags = filters.iter().flat_map(|filter| ["--filter", filter]);
+        let list = sandbox.json(&["ls"].into_iter().chain(flags).collect::<Vec<_>>());
+        let messages = list["messages"].as_array().unwrap().clone();
+        let ids = messages
+            .iter()
+            .map(|message| message["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<String>>()
+    };
+    assert_eq!(listed(&["aggregate_type=order"]), [&*order]);
+    assert_eq!(listed(&["aggregate_id=7"]), [&*order, &*invoice]);
+    assert_eq!(listed(&["aggregate_type=invoice", "aggregate_id=7"]), [&*invoice]);
+    assert!(listed(&["aggregate_id=8"]).is_empty());
+    let half = sandbox.run(["emit", "t", "--payload", "{}", "--aggregate-type", "order"]);
+    assert_eq!(half.code, 2, "{half:?}");
+}
+
+fn a_message_has_a_limit_of_its_own(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let (failing, _requests) = server("500 Internal Server Error");
+    sandbox.configure(&hook(failing));
+    let other = sandbox.emit(&["t", "--payload", "{}"]);
+    let id = sandbox.emit(&["t", "--payload", "{}", "--max-attempts", "1"]);
+    assert_eq!(sandbox.json(&["show", &id])["max_attempts"], 1);
+    sandbox.ok(["relay", "--once"]);
+    assert_eq!(sandbox.json(&["show", &id])["legs"][0]["detail"], "exhausted");
+    assert_eq!(sandbox.json(&["show", &other])["status"], "retry");
+    assert_eq!(
+        sandbox
+            .run(["emit", "t", "--payload", "{}", "--max-attempts", "0"])
+            .code,
+        2
+    );
 }
 
 fn a_load_is_emitted_and_counted(sandbox: Sandbox) {
@@ -219,6 +333,8 @@ fn bad_filters_end_with_2(sandbox: Sandbox) {
         (&["ls", "--status", "lost"][..], "pending, retry, delivered or dead"),
         (&["ls", "--filter", "colour=red"], "colour"),
         (&["ls", "--filter", "topic"], "name=value"),
+        (&["ls", "--filter", "created_from=soon"], "7d"),
+        (&["ls", "--newer-than", "1h", "--older-than", "2h"], "not before"),
         (&["ls", "--limit", "0"], "1000"),
         (&["ls", "--limit", "1001"], "1000"),
         (&["ls", "--topic", ""], "empty"),

@@ -7,13 +7,13 @@ use std::sync::mpsc;
 use crate::sandbox::Sandbox;
 
 /// A request: its head, in lower case, and its body.
-struct Request {
+pub(crate) struct Request {
     head: String,
     body: String,
 }
 
 /// An HTTP server that answers everything with `status`.
-fn server(status: &'static str) -> (SocketAddr, mpsc::Receiver<Request>) {
+pub(crate) fn server(status: &'static str) -> (SocketAddr, mpsc::Receiver<Request>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     let (sender, requests) = mpsc::channel();
@@ -41,7 +41,7 @@ fn server(status: &'static str) -> (SocketAddr, mpsc::Receiver<Request>) {
     (address, requests)
 }
 
-fn hook(address: SocketAddr) -> String {
+pub(crate) fn hook(address: SocketAddr) -> String {
     format!(
         "[[sink]]\nname = \"hook\"\ntype = \"http\"\nurl = \"http://{address}/in?token=hunter2\"\n\
          allow_private = [\"127.0.0.0/8\"]\nsecrets = [\"whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw\"]\n\

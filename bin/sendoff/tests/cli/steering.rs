@@ -3,20 +3,29 @@
 use serde_json::{Value, json};
 
 use crate::on_every_database;
-use crate::sandbox::Sandbox;
+use crate::sandbox::{Place, Sandbox};
+use crate::sink::{hook, server};
 
 on_every_database! {
     a_full_disk_fills_the_waiting_table_and_nothing_is_lost
+    after_an_outage_only_what_it_stopped_becomes_due
+    a_message_named_by_its_id_becomes_due_and_an_unknown_one_is_missing
     a_topic_that_is_paused_waits_and_goes_on_when_it_is_resumed
     a_blocked_key_is_seen_and_released
     dead_letters_are_discarded_only_when_they_are_named
+    dead_letters_are_chosen_by_their_age
     lanes_and_leases_are_shown
     clean_up_takes_what_is_old_enough
+    clean_up_takes_delivered_messages_in_batches_as_one_command
+    clean_up_takes_idempotency_keys_whose_window_has_passed
     every_change_is_in_the_audit
 }
 
 const FULL: &str = "[[sink]]\nname = \"full\"\ntype = \"file\"\npath = \"/dev/full\"\nfsync = false\n\
                     [[route]]\nmatch = \"*\"\nto = [\"full\"]\n";
+
+/// Nothing leads anywhere, so that everything dies.
+const NOWHERE: &str = "[[sink]]\nname = \"out\"\ntype = \"stdout\"\n[[route]]\nmatch = \"other\"\nto = [\"out\"]\n";
 
 fn stats(sandbox: &Sandbox) -> Value {
     sandbox.json(&["stats"])
@@ -31,10 +40,11 @@ fn a_full_disk_fills_the_waiting_table_and_nothing_is_lost(sandbox: Sandbox) {
     assert_eq!(stats(&sandbox)["ready"], 3);
     assert!(stats(&sandbox)["oldest_ready_seconds"].as_f64().unwrap() >= 0.0);
     sandbox.ok(["relay", "--once"]);
-    assert_eq!(
-        (&stats(&sandbox)["waiting"], &stats(&sandbox)["failed"]),
-        (&json!(3), &json!(0))
-    );
+    let counts = stats(&sandbox);
+    assert_eq!((&counts["waiting"], &counts["failed"]), (&json!(3), &json!(0)));
+    assert_eq!((&counts["total"], &counts["pending"]), (&json!(3), &json!(3)));
+    assert_eq!(counts["oldest_ready_seconds"], Value::Null);
+    assert!(counts["oldest_pending_seconds"].as_f64().unwrap() >= 0.0, "{counts}");
     let keys = sandbox.json(&["keys", "ls"]);
     assert_eq!(
         (&keys["keys"][0]["key"], &keys["keys"][0]["held"]),
@@ -63,17 +73,115 @@ fn a_topic_that_is_paused_waits_and_goes_on_when_it_is_resumed(sandbox: Sandbox)
     assert_eq!(sandbox.json(&["resume", "topic", "order.*"])["changed"], false);
 }
 
+fn after_an_outage_only_what_it_stopped_becomes_due(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure(FULL);
+    let stopped = sandbox.emit(&["order.placed", "--payload", "{}"]);
+    let planned = sandbox.emit(&["order.due", "--payload", "{}", "--delay", "7d"]);
+    sandbox.emit(&["order.ready", "--payload", "{}", "--key", "k"]);
+    sandbox.ok(["pause", "topic", "order.ready"]);
+    sandbox.ok(["relay", "--once"]);
+    let due = |id: &str| sandbox.json(&["show", id])["legs"][0]["due_at"].clone();
+    let (before, planned_for) = (due(&stopped), due(&planned));
+    for command in ["retry", "reset"] {
+        let counted = sandbox.json(&[command, "--topic", "order.placed", "--dry-run"]);
+        assert_eq!(counted, json!({"would_be_due": 1}), "{command}");
+        assert_eq!(
+            sandbox.json(&[command, "--topic", "order.due"]),
+            json!({"due": 0}),
+            "{command}"
+        );
+    }
+    let all = sandbox.json(&["retry", "--all", "--dry-run"])["would_be_due"].clone();
+    assert_eq!(all, 2, "what was stopped, and not what is planned");
+    assert_eq!(sandbox.json(&["retry", "--all"])["due"], all, "as many as were counted");
+    assert_ne!(due(&stopped), before);
+    assert_eq!(due(&planned), planned_for);
+    assert_eq!(sandbox.json(&["retry", "--all"]), json!({"due": 0}), "they are due");
+    // Their error is forgotten, though they are due already.
+    assert_eq!(
+        sandbox.json(&["reset", "--all", "--dry-run"]),
+        json!({"would_be_due": 2})
+    );
+    assert_eq!(sandbox.json(&["reset", "--all"]), json!({"due": 2}));
+    assert_eq!(due(&planned), planned_for);
+    let planned_too = ["retry", "--topic", "order.due", "--scheduled"];
+    assert_eq!(
+        sandbox.json(&[&planned_too[..], &["--dry-run"]].concat()),
+        json!({"would_be_due": 1})
+    );
+    assert_eq!(sandbox.json(&planned_too), json!({"due": 1}));
+    assert_ne!(due(&planned), planned_for);
+    let refused = sandbox.run(["retry", "--all", "--older-than", "1h"]);
+    assert_eq!(refused.code, 2, "{refused:?}");
+}
+
+fn a_message_named_by_its_id_becomes_due_and_an_unknown_one_is_missing(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let planned = sandbox.emit(&["t", "--payload", "{}", "--delay", "7d"]);
+    for command in ["retry", "reset"] {
+        let unknown = "00000000-0000-7000-8000-000000000000";
+        sandbox
+            .run([command, unknown])
+            .fails_with_reason(5, &["none of these messages", "sendoff show"]);
+    }
+    assert_eq!(
+        sandbox.json(&["retry", &planned, "--dry-run"]),
+        json!({"would_be_due": 1})
+    );
+    assert_eq!(sandbox.json(&["retry", &planned]), json!({"due": 1}));
+    sandbox.run(["retry", &planned]).fails(5, &["due already"]);
+    sandbox
+        .run(["reset", "--scheduled"])
+        .fails(2, &["no messages are named"]);
+}
+
+/// Three messages of the key `k` at a sink that refuses the first: it is dead, and the others wait behind it.
+fn blocked(sandbox: &Sandbox) -> Vec<String> {
+    let (refusing, _requests) = server("400 Bad Request");
+    sandbox.configure(&hook(refusing));
+    let emit = |_| sandbox.emit(&["t", "--payload", "{}", "--key", "k"]);
+    let ids = (0..3).map(emit).collect();
+    sandbox.ok(["relay", "--once"]);
+    ids
+}
+
 fn a_blocked_key_is_seen_and_released(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
+    let head = blocked(&sandbox)[0].clone();
+    let keys = sandbox.json(&["keys", "ls"]);
+    let key = &keys["keys"][0];
+    assert_eq!(
+        (&key["key"], &key["leg"], &key["held"]),
+        (&json!("k"), &json!("hook"), &json!(2)),
+        "{keys}"
+    );
+    assert_eq!((&key["state"], &key["head"]), (&json!("dead"), &json!(head)), "{keys}");
+    assert!(sandbox.ok(["keys", "ls"]).out.contains(&head));
+    sandbox
+        .run(["keys", "release", "another"])
+        .fails(5, &["no dead letter blocks the key"]);
+    sandbox
+        .run(["keys", "release", "k", "--sink", "another"])
+        .fails(5, &["no dead letter blocks the key"]);
+    assert_eq!(
+        sandbox.json(&["keys", "release", "k", "--sink", "hook"]),
+        json!({"released": 1})
+    );
+    let (taking, _requests) = server("200 OK");
+    sandbox.configure(&hook(taking));
+    let report = sandbox.json(&["relay", "--once"]);
+    assert_eq!(report["delivered"], 2, "its followers have gone on: {report}");
+    assert_eq!(sandbox.json(&["show", &head])["status"], "dead", "it stays");
+    assert_eq!(sandbox.json(&["keys", "ls"])["keys"], json!([]));
     sandbox
         .run(["keys", "release", "k"])
         .fails(5, &["no dead letter blocks the key"]);
-    assert_eq!(sandbox.json(&["keys", "ls"])["keys"], json!([]));
 }
 
 fn dead_letters_are_discarded_only_when_they_are_named(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
-    sandbox.configure("[[sink]]\nname = \"out\"\ntype = \"stdout\"\n[[route]]\nmatch = \"other\"\nto = [\"out\"]\n");
+    sandbox.configure(NOWHERE);
     let first = sandbox.emit(&["order.placed", "--payload", "{}"]);
     sandbox.emit(&["order.paid", "--payload", "{}"]);
     sandbox.ok(["relay", "--once"]);
@@ -99,6 +207,57 @@ fn dead_letters_are_discarded_only_when_they_are_named(sandbox: Sandbox) {
     );
 }
 
+/// Makes rows of a table so many hours older.
+fn age(sandbox: &Sandbox, table: &str, column: &str, hours: u32, id: Option<&str>) {
+    let earlier = match &sandbox.place {
+        Place::Sqlite(_) => format!("{column} - {hours} * 3600000000"),
+        Place::Postgres { .. } => format!("{column} - {hours} * interval '1 hour'"),
+        Place::Mysql { .. } => format!("{column} - INTERVAL {hours} HOUR"),
+    };
+    let which = id.map_or_else(String::new, |id| format!(" WHERE id = '{id}'"));
+    sandbox.sql(&format!("UPDATE {table} SET {column} = {earlier}{which}"));
+}
+
+fn dead_letters_are_chosen_by_their_age(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    sandbox.configure(NOWHERE);
+    let old = sandbox.emit(&["t", "--payload", "{}"]);
+    let young = sandbox.emit(&["t", "--payload", "{}"]);
+    sandbox.ok(["relay", "--once"]);
+    age(&sandbox, "outbox_dead", "created_at", 2, Some(&old));
+    let listed = |args: &[&str]| {
+        let list = sandbox.json(&[&["dead", "ls"], args].concat());
+        let messages = list["messages"].as_array().unwrap().clone();
+        let ids = messages
+            .iter()
+            .map(|message| message["id"].as_str().unwrap().to_owned());
+        ids.collect::<Vec<String>>()
+    };
+    assert_eq!(listed(&["--older-than", "1h"]), [&*old]);
+    assert_eq!(listed(&["--newer-than", "1h"]), [&*young]);
+    assert_eq!(listed(&["--filter", "created_until=1h"]), [&*old]);
+    assert_eq!(listed(&["--filter", "created_from=1h"]), [&*young]);
+    for verb in ["retry", "discard"] {
+        for age in ["--older-than", "--newer-than"] {
+            let all = sandbox.run(["dead", verb, "--all", age, "1h"]);
+            assert_eq!(all.code, 2, "{all:?}");
+            let counted = sandbox.json(&["dead", verb, age, "1h", "--dry-run"]);
+            assert_eq!(counted[format!("would_{verb}")], 1);
+        }
+    }
+    assert_eq!(stats(&sandbox)["dead"], 2);
+    assert_eq!(
+        sandbox.json(&["dead", "retry", "--older-than", "1h"]),
+        json!({"retried": 1})
+    );
+    assert_eq!(listed(&[]), [&*young]);
+    assert_eq!(
+        sandbox.json(&["dead", "discard", "--newer-than", "1h"]),
+        json!({"discarded": 1})
+    );
+    assert_eq!(stats(&sandbox)["dead"], 0);
+}
+
 fn lanes_and_leases_are_shown(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     sandbox.emit(&["order.placed", "--payload", "{}"]);
@@ -112,7 +271,8 @@ fn lanes_and_leases_are_shown(sandbox: Sandbox) {
 
 fn clean_up_takes_what_is_old_enough(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
-    sandbox.configure("[[sink]]\nname = \"out\"\ntype = \"stdout\"\n[[route]]\nmatch = \"other\"\nto = [\"out\"]\n");
+    blocked(&sandbox);
+    sandbox.configure(NOWHERE);
     sandbox.emit(&["order.placed", "--payload", "{}"]);
     sandbox.ok(["relay", "--once"]);
     sandbox
@@ -120,27 +280,114 @@ fn clean_up_takes_what_is_old_enough(sandbox: Sandbox) {
         .fails(2, &["nothing is named to be cleaned up"]);
     assert_eq!(
         sandbox.json(&["cleanup", "--dead", "1h"]),
-        json!({"deleted": 0, "remaining": 0})
+        json!({"deleted": 0, "remaining": 2})
     );
     assert_eq!(
         sandbox.json(&["cleanup", "--dead", "0s"]),
+        json!({"deleted": 1, "remaining": 1}),
+        "one blocks its key"
+    );
+    assert_eq!(stats(&sandbox)["dead"], 1);
+    assert_eq!(sandbox.ok(["cleanup", "--dead", "0s"]).out, "0 deleted, 1 remaining\n");
+}
+
+fn clean_up_takes_delivered_messages_in_batches_as_one_command(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let file = sandbox.path("out.jsonl");
+    sandbox.configure(&format!(
+        "retention = \"7d\"\n[[sink]]\nname = \"out\"\ntype = \"file\"\npath = {file:?}\nfsync = false\n\
+         [[route]]\nmatch = \"*\"\nto = [\"out\"]\n"
+    ));
+    sandbox.emit(&["t", "--payload", "{}", "--count", "2003"]);
+    sandbox.ok(["relay", "--once"]);
+    assert_eq!(stats(&sandbox)["delivered"], 2003);
+    assert_eq!(
+        sandbox.json(&["cleanup", "--delivered", "1h"]),
+        json!({"deleted": 0, "remaining": 2003})
+    );
+    assert_eq!(
+        sandbox.json(&["cleanup", "--delivered", "0s"]),
+        json!({"deleted": 2003, "remaining": 0})
+    );
+    assert_eq!(stats(&sandbox)["delivered"], 0);
+    let audit = sandbox.json(&["audit"]);
+    let noted: Vec<_> = audit["audit"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|row| (row["action"].as_str().unwrap(), row["affected"].as_u64().unwrap()))
+        .collect();
+    assert_eq!(noted, [("cleanup", 2003), ("cleanup", 0)]);
+}
+
+fn clean_up_takes_idempotency_keys_whose_window_has_passed(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let emit = ["emit", "t", "--payload", "{}", "--idempotency-key", "req-1"];
+    assert_eq!(sandbox.json(&emit)["duplicate"], false);
+    assert_eq!(
+        sandbox.json(&["cleanup", "--dedup"]),
+        json!({"deleted": 0, "remaining": 1})
+    );
+    assert_eq!(sandbox.json(&emit)["duplicate"], true);
+    age(&sandbox, "outbox_dedup", "until", 24 * 8, None);
+    assert_eq!(
+        sandbox.json(&["cleanup", "--dedup"]),
         json!({"deleted": 1, "remaining": 0})
     );
-    assert_eq!(stats(&sandbox)["dead"], 0);
+    assert_eq!(sandbox.json(&emit)["duplicate"], false);
 }
 
 fn every_change_is_in_the_audit(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
-    sandbox.ok(["pause", "sink", "audit"]);
-    sandbox.ok(["resume", "sink", "audit"]);
-    sandbox.ok(["reset", "--all"]);
+    let ids = blocked(&sandbox);
+    for args in [
+        &["pause", "sink", "out"][..],
+        &["resume", "sink", "out"],
+        &["keys", "release", "k"],
+        &["dead", "retry", &ids[0]],
+        &["dead", "discard", "--topic", "t"],
+        &["retry", "--all"],
+        &["reset", "--key", "k", "--scheduled"],
+        &["reap", "--stale-after", "90s"],
+        &["cleanup", "--dead", "90d", "--dedup"],
+    ] {
+        sandbox.ok(args);
+    }
+    // Counting is no change.
+    sandbox.ok(["dead", "retry", "--all", "--dry-run"]);
+    sandbox.ok(["retry", "--all", "--dry-run"]);
     let audit = sandbox.json(&["audit"]);
     let rows = audit["audit"].as_array().unwrap();
-    assert_eq!(rows.len(), 3);
-    assert!(
-        rows.iter()
-            .all(|row| row["who"].as_str().is_some_and(|who| who.contains('@'))),
-        "{rows:?}"
+    let noted: Vec<(&str, u64, &Value)> = rows
+        .iter()
+        .rev()
+        .map(|row| {
+            (
+                row["action"].as_str().unwrap(),
+                row["affected"].as_u64().unwrap(),
+                &row["filter"],
+            )
+        })
+        .collect();
+    let windows = json!({"delivered_seconds": null, "dead_seconds": 7776000.0, "dedup": true, "inbox_seconds": null});
+    assert_eq!(
+        noted,
+        [
+            ("pause", 1, &json!({"sink": "out"})),
+            ("resume", 1, &json!({"sink": "out"})),
+            ("keys release", 1, &json!({"key": "k"})),
+            ("dead retry", 1, &json!({"ids": [ids[0]]})),
+            ("dead discard", 0, &json!({"topic": "t"})),
+            ("retry", 0, &json!({})),
+            ("reset", 1, &json!({"key": "k", "scheduled": true})),
+            ("reap", 0, &json!({"stale_after_seconds": 90.0})),
+            ("cleanup", 0, &windows),
+        ]
     );
-    assert_eq!(rows[2]["action"], "pause");
+    for row in rows {
+        assert!(row["who"].as_str().is_some_and(|who| who.contains('@')), "{row}");
+        assert!(row["at"].as_str().is_some_and(|at| at.ends_with('Z')), "{row}");
+    }
+    let told = sandbox.ok(["audit", "--limit", "1"]).out;
+    assert!(told.contains("cleanup") && !told.contains("pause"), "{told}");
 }

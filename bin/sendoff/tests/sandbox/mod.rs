@@ -180,6 +180,17 @@ impl Sandbox {
         ran.out.trim().to_owned()
     }
 
+    /// Runs SQL on the outbox's database as it is.
+    pub(crate) fn run_script(&self, sql: &str) {
+        match &self.place {
+            Place::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
+            Place::Postgres { url, .. } => block_on(async {
+                connect(url).await.batch_execute(sql).await.unwrap();
+            }),
+            Place::Mysql { url, .. } => run_on_mysql(url, sql),
+        }
+    }
+
     /// Runs SQL on the outbox's database, with the outbox's tables under their usual names.
     pub(crate) fn sql(&self, sql: &str) {
         match &self.place {

@@ -13,5 +13,5 @@ pub use leg::{LegView, TriedView};
 pub use list::ListView;
 pub use message::MessageView;
 pub use retry::RetryView;
-pub use steering::{AuditView, CleanView, KeyView, LaneView, PauseView};
+pub use steering::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};
 pub use summary::SummaryView;

@@ -123,8 +123,26 @@ impl From<store::PauseView> for PauseView {
 pub struct CleanView {
     /// Rows that are gone.
     pub deleted: u64,
-    /// Rows that are old enough and still there.
+    /// Rows of the kinds that were named that are still there: younger than their window, or in the way of a key.
     pub remaining: u64,
+}
+
+/// What was freed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct ReapView {
+    /// Lanes of relays whose lease has run out.
+    pub lanes_freed: u64,
+    /// Items of workers that have not renewed them for long.
+    pub items_reaped: u64,
+}
+
+impl From<store::Reaped> for ReapView {
+    fn from(reaped: store::Reaped) -> Self {
+        Self {
+            lanes_freed: reaped.lanes,
+            items_reaped: reaped.items,
+        }
+    }
 }
 
 /// What an operator did.

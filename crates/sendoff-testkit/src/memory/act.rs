@@ -6,12 +6,13 @@ use std::time::SystemTime;
 
 use sendoff::Pattern;
 use sendoff::store::{
-    Cleaned, Filter, KeyView, Lane, LaneView, Pausable, PauseView, RetryState, Status, Stored, Windows,
+    CleanCount, Filter, Hasten, Hastened, KeyView, Lane, LaneView, Pausable, PauseView, Place, RetryState, Room,
+    Status, Stored, Windows,
 };
 
 use super::clock::{Micros, span, time};
 use super::operate::{dead_row, fits, waiting_row};
-use super::tables::{LegAt, Tables, UNROUTED, WaitState, Waiting};
+use super::tables::{Dead, LegAt, Tables, UNROUTED, WaitState, Waiting};
 
 /// What the relay notes on messages whose topic is paused.
 const TOPIC_IS_PAUSED: &str = "the topic is paused";
@@ -40,22 +41,58 @@ impl Tables {
         chosen.len() as u64
     }
 
-    pub(super) fn hasten(&mut self, filter: &Filter, reset: bool, limit: usize, now: Micros) -> u64 {
-        let fitting = self.waiting.iter_mut().filter(|(at, row)| {
-            let late = row.due_at.is_some_and(|due| due > now);
-            let tried = reset && (row.attempts > 0 || row.last_error.is_some());
-            row.state != WaitState::Held && (late || tried) && fits(&waiting_row(at, row), filter)
+    /// The places of waiting rows that an operator can make due.
+    pub(super) fn to_hasten(&self, filter: &Filter, how: Hasten, now: Micros) -> impl Iterator<Item = &LegAt> {
+        let fitting = self.waiting.iter().filter(move |(at, row)| {
+            let is_late = row.due_at.is_some_and(|due| due > now);
+            let was_tried = how.reset && (row.attempts > 0 || row.last_error.is_some());
+            let is_meant = match row.state {
+                WaitState::Held => false,
+                WaitState::Scheduled => how.scheduled,
+                WaitState::Tried(_) => true,
+            };
+            is_meant && (is_late || was_tried) && fits(&waiting_row(at, row), filter)
         });
-        let mut hastened = 0;
-        for (_, row) in fitting.take(limit) {
-            row.due_at = row.due_at.map(|due| due.min(now));
-            if reset {
-                row.attempts = 0;
-                row.last_error = None;
+        fitting.map(|(at, _)| at)
+    }
+
+    pub(super) fn hasten(
+        &mut self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        now: Micros,
+    ) -> Hastened {
+        let leg = |place: &Place| place.leg.clone().unwrap_or_else(|| UNROUTED.into());
+        let after = after.map(|place| (place.lane, place.seq, leg(place)));
+        let behind = |at: &&LegAt| after.as_ref().is_none_or(|after| *at > after);
+        let chosen: Vec<LegAt> = self
+            .to_hasten(filter, how, now)
+            .filter(behind)
+            .take(limit)
+            .cloned()
+            .collect();
+        for at in &chosen {
+            if let Some(row) = self.waiting.get_mut(at) {
+                row.due_at = row.due_at.map(|due| due.min(now));
+                if how.reset {
+                    row.attempts = 0;
+                    row.last_error = None;
+                }
             }
-            hastened += 1;
         }
-        hastened
+        let next = chosen.last().filter(|_| chosen.len() == limit);
+        Hastened {
+            due: chosen.len() as u64,
+            next: next.map(|(lane, seq, leg)| Place {
+                room: Room::Waiting,
+                lane: *lane,
+                seq: *seq,
+                leg: Some(leg.clone()).filter(|leg| **leg != *UNROUTED),
+                spot: 0,
+            }),
+        }
     }
 
     pub(super) fn discard_dead(
@@ -198,14 +235,33 @@ impl Tables {
         true
     }
 
-    pub(super) fn clean_up(&mut self, windows: &Windows, limit: usize, now: Micros) -> Cleaned {
-        let limit = limit as u64;
-        let mut cleaned = Cleaned::default();
+    pub(super) fn clean_count(&self, windows: &Windows, now: Micros) -> CleanCount {
+        let mut count = CleanCount::default();
+        let mut add = |is_old: bool| {
+            count.old += u64::from(is_old);
+            count.all += 1;
+        };
+        if let Some(window) = windows.delivered {
+            self.delivered
+                .iter()
+                .for_each(|kept| add(kept.delivered_at <= now - span(window)));
+        }
+        if let Some(window) = windows.dead {
+            let is_old = |row: &Dead| !row.blocks && row.dead_at <= now - span(window);
+            self.dead.values().for_each(|row| add(is_old(row)));
+        }
+        if windows.dedup {
+            self.dedup.held.values().for_each(|(_, until)| add(*until <= now));
+        }
+        count
+    }
+
+    pub(super) fn clean_up(&mut self, windows: &Windows, limit: usize, now: Micros) -> u64 {
+        let (limit, mut deleted) = (limit as u64, 0);
         // Of what is old, as much as there is room for.
         let mut goes = |old: bool| {
-            let goes = old && cleaned.deleted < limit;
-            cleaned.deleted += u64::from(goes);
-            cleaned.remaining += u64::from(old && !goes);
+            let goes = old && deleted < limit;
+            deleted += u64::from(goes);
             goes
         };
         if let Some(window) = windows.delivered {
@@ -219,7 +275,7 @@ impl Tables {
         if windows.dedup {
             self.dedup.held.retain(|_, (_, until)| !goes(*until <= now));
         }
-        cleaned
+        deleted
     }
 }
 

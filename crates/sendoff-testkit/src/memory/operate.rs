@@ -5,13 +5,13 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
-    Windows,
+    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LaneView, Listing,
+    OperateStore, Pausable, PauseView, Place, Reaped, Status, Stored, Summary, Windows,
 };
 use sendoff::{Result, Uuid};
 
 use super::clock::{Micros, rfc3339, time};
-use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, Waiting};
+use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, WaitState, Waiting};
 use super::{MemoryStore, Verb};
 
 #[async_trait]
@@ -35,18 +35,26 @@ impl OperateStore for MemoryStore {
     }
 
     async fn summary(&self) -> Result<Summary> {
-        self.call(Verb::Operate, |tables, now| Summary {
-            ready: tables.ready.len() as u64,
-            waiting: tables.waiting.len() as u64,
-            failed: tables.waiting.values().filter(|row| row.attempts > 0).count() as u64,
-            dead: tables.dead.len() as u64,
-            delivered: tables.delivered.len() as u64,
-            oldest_ready: tables
-                .ready
-                .values()
-                .map(|content| content.created_at)
-                .min()
-                .map(|at| Duration::from_micros(u64::try_from(now - at).unwrap_or_default())),
+        self.call(Verb::Operate, |tables, now| {
+            let age = |created: Option<Micros>| {
+                created.map(|at| Duration::from_micros(u64::try_from(now - at).unwrap_or_default()))
+            };
+            let ready = tables.ready.values().map(|content| content.created_at).min();
+            let is_pending = |row: &&Waiting| {
+                let is_later = row.state == WaitState::Scheduled && row.due_at.is_some_and(|due| due > now);
+                row.attempts == 0 && !is_later
+            };
+            let pending = tables.waiting.values().filter(is_pending);
+            let waiting = pending.map(|row| row.content.created_at).min();
+            Summary {
+                ready: tables.ready.len() as u64,
+                waiting: tables.waiting.len() as u64,
+                failed: tables.waiting.values().filter(|row| row.attempts > 0).count() as u64,
+                dead: tables.dead.len() as u64,
+                delivered: tables.delivered.len() as u64,
+                oldest_ready: age(ready),
+                oldest_pending: age(ready).max(age(waiting)),
+            }
         })
         .await
     }
@@ -55,8 +63,14 @@ impl OperateStore for MemoryStore {
         self.call(Verb::Operate, |_, now| time(now)).await
     }
 
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.act("retry", json(filter), who, |tables, now| {
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.act_in_batches(Action::RetryDead, json(filter), command, |tables, now| {
             tables.retry_dead(filter, until, limit, now)
         })
         .await
@@ -69,16 +83,39 @@ impl OperateStore for MemoryStore {
         .await
     }
 
-    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        let action = if reset { "reset" } else { "hasten" };
-        self.act(action, json(filter), who, |tables, now| {
-            tables.hasten(filter, reset, limit, now)
+    async fn hasten(
+        &self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<Hastened> {
+        let mut hastened = Hastened::default();
+        let asked = how.asked(filter).to_string();
+        self.act_in_batches(how.action(), asked, command, |tables, now| {
+            hastened = tables.hasten(filter, how, after, limit, now);
+            hastened.due
+        })
+        .await?;
+        Ok(hastened)
+    }
+
+    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+        self.call(Verb::Operate, |tables, now| {
+            tables.to_hasten(filter, how, now).count() as u64
         })
         .await
     }
 
-    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.act("discard", json(filter), who, |tables, now| {
+    async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.act_in_batches(Action::DiscardDead, json(filter), command, |tables, now| {
             tables.discard_dead(filter, until, limit, now)
         })
         .await
@@ -90,8 +127,10 @@ impl OperateStore for MemoryStore {
 
     async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
         let asked = serde_json::json!({"key": key, "leg": leg}).to_string();
-        self.act("release", asked, who, |tables, now| tables.release_key(key, leg, now))
-            .await
+        self.act(Action::ReleaseKey, asked, who, |tables, now| {
+            tables.release_key(key, leg, now)
+        })
+        .await
     }
 
     async fn lane_views(&self) -> Result<Vec<LaneView>> {
@@ -101,7 +140,7 @@ impl OperateStore for MemoryStore {
     async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
         let (kind, name) = what.kind_and_name();
         let paused = self.act(
-            "pause",
+            Action::Pause,
             serde_json::json!({ kind: name }).to_string(),
             who,
             |tables, now| u64::from(tables.pause(what, who, now)),
@@ -112,7 +151,7 @@ impl OperateStore for MemoryStore {
     async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
         let (kind, name) = what.kind_and_name();
         let resumed = self.act(
-            "resume",
+            Action::Resume,
             serde_json::json!({ kind: name }).to_string(),
             who,
             |tables, now| u64::from(tables.resume(what, now)),
@@ -129,16 +168,27 @@ impl OperateStore for MemoryStore {
         .await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        let asked = serde_json::json!({"delivered": windows.delivered, "dead": windows.dead, "dedup": windows.dedup});
-        let mut remaining = 0;
-        let deleted = self.act("clean", asked.to_string(), who, |tables, now| {
-            let cleaned = tables.clean_up(windows, limit, now);
-            remaining = cleaned.remaining;
-            cleaned.deleted
-        });
-        let deleted = deleted.await?;
-        Ok(Cleaned { deleted, remaining })
+    async fn reap_gone(&self, stale_after: Duration, who: &str) -> Result<Reaped> {
+        let asked = serde_json::json!({"stale_after_seconds": stale_after.as_secs_f64()}).to_string();
+        let lanes = self.act(Action::Reap, asked, who, super::tables::Tables::evict).await?;
+        Ok(Reaped { lanes, items: 0 })
+    }
+
+    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        self.call(Verb::Operate, |tables, now| tables.clean_count(windows, now))
+            .await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        let deleted = self
+            .act_in_batches(Action::CleanUp, windows.asked().to_string(), command, |tables, now| {
+                tables.clean_up(windows, limit, now)
+            })
+            .await?;
+        Ok(Cleaned {
+            deleted,
+            more: deleted == limit as u64,
+        })
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
@@ -153,23 +203,43 @@ impl MemoryStore {
     /// A change, and its row in the audit.
     async fn act(
         &self,
-        action: &str,
+        action: Action,
         filter: String,
         who: &str,
         change: impl FnOnce(&mut Tables, Micros) -> u64,
     ) -> Result<u64> {
-        self.call(Verb::Operate, |tables, now| {
-            let affected = change(tables, now);
-            tables.audits.push(AuditView {
-                at: time(now),
-                who: who.to_owned(),
-                action: action.to_owned(),
-                filter,
-                affected,
-            });
-            affected
-        })
-        .await
+        self.act_in_batches(action, filter, &mut Command::by(who), change).await
+    }
+
+    /// One batch of a command: the first writes its row of the audit, the others add to it.
+    async fn act_in_batches(
+        &self,
+        action: Action,
+        filter: String,
+        command: &mut Command,
+        change: impl FnOnce(&mut Tables, Micros) -> u64,
+    ) -> Result<u64> {
+        let (row, who) = (command.row(), command.who().to_owned());
+        let (affected, row) = self
+            .call(Verb::Operate, |tables, now| {
+                let affected = change(tables, now);
+                let row = row.and_then(|row| usize::try_from(row).ok());
+                if let Some(noted) = row.and_then(|row| tables.audits.get_mut(row)) {
+                    noted.affected += affected;
+                    return (affected, row.unwrap_or_default());
+                }
+                tables.audits.push(AuditView {
+                    at: time(now),
+                    who,
+                    action: action.as_str().to_owned(),
+                    filter,
+                    affected,
+                });
+                (affected, tables.audits.len() - 1)
+            })
+            .await?;
+        command.is_noted(row as i64);
+        Ok(affected)
     }
 }
 

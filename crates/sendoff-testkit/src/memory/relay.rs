@@ -165,7 +165,7 @@ impl RelayStore for MemoryStore {
             dedup: true,
             ..Windows::default()
         };
-        self.call(Verb::Clean, |tables, now| tables.clean_up(&windows, limit, now).deleted)
+        self.call(Verb::Clean, |tables, now| tables.clean_up(&windows, limit, now))
             .await
     }
 }

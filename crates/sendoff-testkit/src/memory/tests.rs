@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use sendoff::store::{
-    DeadReason, EmitStore, EmitTransaction, Filter, LegSettlement, OperateStore, OwnerId, ReadRequest, RelayStore, Row,
-    Settlement, Verdict,
+    Command, DeadReason, EmitStore, EmitTransaction, Filter, LegSettlement, OperateStore, OwnerId, ReadRequest,
+    RelayStore, Row, Settlement, Verdict,
 };
 use sendoff::{ErrorKind, Message};
 
@@ -185,11 +185,17 @@ async fn retried_dead_letters_leave_an_audit_row() {
         ids: vec![message.id()],
         ..Filter::default()
     };
-    assert_eq!(store.retry_dead(&filter, None, usize::MAX, "ann").await.unwrap(), 1);
+    assert_eq!(
+        store
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("ann"))
+            .await
+            .unwrap(),
+        1
+    );
     let audits = store.audits();
     assert_eq!(
         (audits[0].who.as_str(), audits[0].action.as_str(), audits[0].affected),
-        ("ann", "retry", 1)
+        ("ann", "dead retry", 1)
     );
     assert_eq!(serde_json::from_str::<Filter>(&audits[0].filter).unwrap(), filter);
 }

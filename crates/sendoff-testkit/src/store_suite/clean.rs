@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Cleaned, DeadReason, Filter, Status, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, DeadReason, Filter, Status, Windows};
 
 use super::Setup;
 use super::manual_relay::dead;
@@ -51,17 +51,20 @@ async fn ended(scene: &Scene, delivered: usize, died: usize) -> CaseResult {
 async fn old_messages_go_some_at_a_time(scene: Scene) -> CaseResult {
     ended(&scene, 4, 3).await?;
     let operate = &scene.subject.operate;
-    for (deleted, remaining) in [(5, 2), (2, 0), (0, 0)] {
-        let cleaned = operate.clean_up(&ALL, 5, "ann").await?;
-        assert_eq!(cleaned, Cleaned { deleted, remaining });
+    assert_eq!(operate.clean_count(&ALL).await?, CleanCount { old: 7, all: 7 });
+    let mut command = Command::by("ann");
+    for (deleted, more) in [(5, true), (2, false), (0, false)] {
+        let cleaned = operate.clean_up(&ALL, 5, &mut command).await?;
+        assert_eq!(cleaned, Cleaned { deleted, more });
     }
+    assert_eq!(operate.clean_count(&ALL).await?, CleanCount::default());
     assert_eq!(operate.count(&Filter::default()).await?, 0);
     let audit = operate.audit(10).await?;
     let short: Vec<_> = audit
         .iter()
         .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
         .collect();
-    assert_eq!(short, [("ann", "clean", 0), ("ann", "clean", 2), ("ann", "clean", 5)]);
+    assert_eq!(short, [("ann", "cleanup", 7)], "a command has one row");
     Ok(())
 }
 
@@ -75,9 +78,15 @@ async fn what_is_not_old_stays(scene: Scene) -> CaseResult {
         dedup: true,
         inbox: day,
     };
-    let cleaned = scene.subject.operate.clean_up(&windows, 100, "suite").await?;
+    let operate = &scene.subject.operate;
+    let cleaned = operate.clean_up(&windows, 100, &mut Command::by("suite")).await?;
     assert_eq!(cleaned, Cleaned::default());
-    assert_eq!(scene.subject.operate.count(&Filter::default()).await?, 5);
+    let messages = Windows {
+        dedup: false,
+        ..windows
+    };
+    assert_eq!(operate.clean_count(&messages).await?, CleanCount { old: 0, all: 4 });
+    assert_eq!(operate.count(&Filter::default()).await?, 5);
     assert!(scene.emit([plain("t").idempotency_key("a")]).await?[0].is_duplicate());
     Ok(())
 }
@@ -85,13 +94,21 @@ async fn what_is_not_old_stays(scene: Scene) -> CaseResult {
 async fn what_nobody_asked_for_stays(scene: Scene) -> CaseResult {
     ended(&scene, 2, 3).await?;
     let operate = &scene.subject.operate;
-    let none = operate.clean_up(&Windows::default(), 100, "suite").await?;
+    let none = operate
+        .clean_up(&Windows::default(), 100, &mut Command::by("suite"))
+        .await?;
     assert_eq!(none, Cleaned::default());
     let only_dead = Windows {
         dead: ALL.dead,
         ..Windows::default()
     };
-    assert_eq!(operate.clean_up(&only_dead, 100, "suite").await?.deleted, 3);
+    assert_eq!(
+        operate
+            .clean_up(&only_dead, 100, &mut Command::by("suite"))
+            .await?
+            .deleted,
+        3
+    );
     assert_eq!(scene.count(Status::Delivered).await?, 2);
     Ok(())
 }
@@ -103,8 +120,18 @@ async fn a_dead_letter_that_blocks_is_never_cleaned_up(scene: Scene) -> CaseResu
     relay.settle_as(&dead(DeadReason::Permanent, true), &read[..1]).await?;
     relay.settle_as(&dead(DeadReason::Permanent, false), &read[1..]).await?;
     tokio::time::sleep(super::scene::TICK).await;
-    let cleaned = scene.subject.operate.clean_up(&ALL, 100, "suite").await?;
-    assert_eq!((cleaned.deleted, cleaned.remaining), (1, 0));
+    let cleaned = scene
+        .subject
+        .operate
+        .clean_up(&ALL, 100, &mut Command::by("suite"))
+        .await?;
+    assert_eq!(cleaned.deleted, 1);
+    let dead = Windows {
+        dead: ALL.dead,
+        ..Windows::default()
+    };
+    let left = scene.subject.operate.clean_count(&dead).await?;
+    assert_eq!(left, CleanCount { old: 0, all: 1 });
     assert_eq!(scene.find_one(read[0].id).await?.status, Status::Dead);
     Ok(())
 }
@@ -209,12 +236,15 @@ async fn an_operator_cleans_up_old_notes_of_consumers(scene: Scene) -> CaseResul
         ..Windows::default()
     };
     let young = operate
-        .clean_up(&of_age(Duration::from_secs(3600)), 100, "suite")
+        .clean_up(&of_age(Duration::from_secs(3600)), 100, &mut Command::by("suite"))
         .await?;
     assert_eq!(young, Cleaned::default());
-    for (deleted, remaining) in [(3, 2), (2, 0)] {
-        let cleaned = operate.clean_up(&of_age(Duration::ZERO), 3, "suite").await?;
-        assert_eq!(cleaned, Cleaned { deleted, remaining });
+    let count = operate.clean_count(&of_age(Duration::from_secs(3600))).await?;
+    assert_eq!(count, CleanCount { old: 0, all: 5 });
+    let mut command = Command::by("suite");
+    for (deleted, more) in [(3, true), (2, false)] {
+        let cleaned = operate.clean_up(&of_age(Duration::ZERO), 3, &mut command).await?;
+        assert_eq!(cleaned, Cleaned { deleted, more });
     }
     assert_eq!(rows(&scene, "inbox").await?, "0");
     Ok(())

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, Filter, Room, Row, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Filter, Room, Row, Status, Verdict};
 use sendoff::{Delivery, Uuid};
 
 use super::manual_relay::{ManualRelay, dead, leg, retry};
@@ -38,7 +38,7 @@ async fn retry_all(scene: &Scene) -> sendoff::Result<u64> {
     scene
         .subject
         .operate
-        .retry_dead(&Filter::default(), None, usize::MAX, "suite")
+        .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("suite"))
         .await
 }
 
@@ -236,7 +236,7 @@ async fn a_dead_leg_comes_back_for_its_own_sink_only(scene: Scene) -> CaseResult
         scene
             .subject
             .operate
-            .retry_dead(&filter, None, usize::MAX, "suite")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -268,17 +268,29 @@ async fn only_letters_that_were_dead_by_then_are_retried_or_discarded(scene: Sce
     let (operate, all) = (&scene.subject.operate, Filter::default());
     let until = Some(operate.now().await?);
     tokio::time::sleep(super::scene::TICK).await;
-    assert_eq!(operate.retry_dead(&all, until, 2, "suite").await?, 2);
+    assert_eq!(operate.retry_dead(&all, until, 2, &mut Command::by("suite")).await?, 2);
     let again = relay.read_messages(2).await;
     relay.settle_as(&hopeless, &again).await?;
     assert_eq!(
-        operate.retry_dead(&all, until, usize::MAX, "suite").await?,
+        operate
+            .retry_dead(&all, until, usize::MAX, &mut Command::by("suite"))
+            .await?,
         1,
         "those that died again were not dead by then"
     );
     assert_eq!(ids(&relay.read_messages(1).await), ids(&read[2..]));
-    assert_eq!(operate.discard_dead(&all, until, usize::MAX, "suite").await?, 0);
+    assert_eq!(
+        operate
+            .discard_dead(&all, until, usize::MAX, &mut Command::by("suite"))
+            .await?,
+        0
+    );
     let now = Some(operate.now().await?);
-    assert_eq!(operate.discard_dead(&all, now, usize::MAX, "suite").await?, 2);
+    assert_eq!(
+        operate
+            .discard_dead(&all, now, usize::MAX, &mut Command::by("suite"))
+            .await?,
+        2
+    );
     Ok(())
 }

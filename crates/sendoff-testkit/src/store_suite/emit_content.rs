@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::Delivery;
+use sendoff::store::{Command, Delivery};
 use sendoff::{ErrorKind, Event, Headers, Message, Uuid};
 
 use super::registry::{CaseResult, cases};
@@ -261,7 +261,7 @@ async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult 
     scene
         .subject
         .operate
-        .retry_dead(&Default::default(), None, usize::MAX, "suite")
+        .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("suite"))
         .await?;
     check(&relay.read_messages(messages.len()).await);
     Ok(())

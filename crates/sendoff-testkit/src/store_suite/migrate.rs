@@ -29,6 +29,7 @@ cases![
     programs_may_migrate_at_once needs Migrations with EMPTY,
     tables_that_are_too_new_are_left_alone needs Migrations,
     the_steps_are_plain_sql_for_other_tools needs Migrations with EMPTY,
+    steps_that_were_noted_by_hand_are_known needs Migrations with EMPTY,
     a_step_that_was_changed_is_noticed needs Migrations,
 ];
 
@@ -166,6 +167,21 @@ async fn the_steps_are_plain_sql_for_other_tools(scene: Scene) -> CaseResult {
         1,
         "what was there is still there"
     );
+    Ok(())
+}
+
+async fn steps_that_were_noted_by_hand_are_known(scene: Scene) -> CaseResult {
+    let (migrate, database) = (&scene.subject.migrate, &scene.subject.database);
+    database.run_script(&migrate.before_migrations().await?).await?;
+    for step in migrate.migrations() {
+        database.run_script(&step.sql).await?;
+        database.run_script(&step.note).await?;
+    }
+    let again = scene.second().await?.subject.migrate;
+    assert_eq!(again.before_migrations().await?, "", "all of it is there");
+    again.check_schema().await?;
+    assert!(again.migrate().await?.is_empty());
+    scene.emit([plain("t")]).await?;
     Ok(())
 }
 

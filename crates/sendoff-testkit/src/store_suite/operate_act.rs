@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, Filter, OperateStore, Room, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Filter, Hasten, OperateStore, RetryState, Room, Status, Verdict};
 use sendoff::{Delivery, Uuid};
 
 use super::manual_relay::{ManualRelay, dead, leg, retry};
@@ -12,14 +12,17 @@ use super::scene::{Scene, numbered, plain};
 cases![
     at_most_so_many_dead_letters_are_retried,
     a_hastened_message_is_due_at_once,
+    a_scheduled_message_is_hastened_only_when_it_is_meant,
+    a_scheduled_message_that_no_relay_has_seen_is_hastened,
     a_reset_message_starts_from_none,
-    hastening_in_batches_comes_to_an_end,
+    hastening_in_batches_meets_every_message_once,
     a_held_message_is_not_hastened,
     only_waiting_messages_that_fit_are_hastened,
     at_most_so_many_dead_letters_are_discarded,
     only_dead_letters_that_fit_are_discarded,
     messages_that_fit_are_counted,
     every_act_is_in_the_audit,
+    a_command_in_batches_has_one_row_in_the_audit,
 ];
 
 const LATER: Duration = Duration::from_secs(3600);
@@ -53,43 +56,116 @@ fn topic(topic: &str) -> Filter {
 async fn at_most_so_many_dead_letters_are_retried(scene: Scene) -> CaseResult {
     let (mut relay, read) = settled(&scene, 5, &dead(DeadReason::Permanent, false)).await?;
     let all = Filter::default();
-    assert_eq!(operate(&scene).retry_dead(&all, None, 2, "suite").await?, 2);
+    assert_eq!(
+        operate(&scene)
+            .retry_dead(&all, None, 2, &mut Command::by("suite"))
+            .await?,
+        2
+    );
     assert_eq!(
         ids(&relay.read_messages(2).await),
         ids(&read[..2]),
         "the first come first"
     );
-    assert_eq!(operate(&scene).retry_dead(&all, None, usize::MAX, "suite").await?, 3);
+    assert_eq!(
+        operate(&scene)
+            .retry_dead(&all, None, usize::MAX, &mut Command::by("suite"))
+            .await?,
+        3
+    );
     assert_eq!(ids(&relay.read_messages(3).await), ids(&read[2..]));
-    assert_eq!(operate(&scene).retry_dead(&all, None, 2, "suite").await?, 0);
+    assert_eq!(
+        operate(&scene)
+            .retry_dead(&all, None, 2, &mut Command::by("suite"))
+            .await?,
+        0
+    );
     Ok(())
 }
 
-async fn a_hastened_message_is_due_at_once(scene: Scene) -> CaseResult {
-    let (mut relay, read) = settled(&scene, 1, &retry(LATER)).await?;
-    scene.emit([plain("later").delay(LATER)]).await?;
-    relay.read_nothing().await;
-    let hastened = operate(&scene)
-        .hasten(&Filter::default(), false, usize::MAX, "suite")
+const RETRY: Hasten = Hasten {
+    reset: false,
+    scheduled: false,
+};
+const RESET: Hasten = Hasten { reset: true, ..RETRY };
+const SCHEDULED: Hasten = Hasten {
+    scheduled: true,
+    ..RETRY
+};
+
+/// Makes what fits due, all at once, after it was counted.
+async fn hasten(scene: &Scene, filter: &Filter, how: Hasten) -> sendoff::Result<u64> {
+    let counted = operate(scene).hasten_count(filter, how).await?;
+    let mut command = Command::by("suite");
+    let hastened = operate(scene)
+        .hasten(filter, how, None, usize::MAX, &mut command)
         .await?;
-    assert_eq!(hastened, 2);
-    let mut due = relay.read_messages(2).await;
+    assert_eq!(hastened.due, counted, "what would change is what changes");
+    assert_eq!(hastened.next, None);
+    Ok(hastened.due)
+}
+
+async fn a_hastened_message_is_due_at_once(scene: Scene) -> CaseResult {
+    scene
+        .emit([plain("fails"), plain("is parked"), plain("has no sink")])
+        .await?;
+    let mut relay = scene.relay().await?;
+    for delivery in relay.read_messages(3).await {
+        let verdict = match delivery.topic.as_str() {
+            "fails" => retry(LATER),
+            "is parked" => waits(RetryState::Parked, true),
+            _ => waits(RetryState::Down, false),
+        };
+        relay.settle_as(&verdict, &[delivery]).await?;
+    }
+    relay.read_nothing().await;
+    assert_eq!(hasten(&scene, &Filter::default(), RETRY).await?, 3);
+    let mut due = relay.read_messages(3).await;
     due.sort_by_key(|delivery| delivery.place.seq);
-    assert_eq!((due[0].id, due[0].attempts), (read[0].id, 1), "its attempts stay");
-    assert_eq!((due[1].topic.as_str(), due[1].place.room), ("later", Room::Waiting));
+    let attempts: Vec<u32> = due.iter().map(|delivery| delivery.attempts).collect();
+    assert_eq!(attempts, [1, 1, 0], "their attempts stay");
+    assert_eq!(hasten(&scene, &Filter::default(), RETRY).await?, 0, "they are due");
+    Ok(())
+}
+
+fn waits(state: RetryState, charged: bool) -> Verdict {
+    Verdict::Retry {
+        state,
+        delay: LATER,
+        charged,
+        error: "not now".to_owned(),
+    }
+}
+
+async fn a_scheduled_message_is_hastened_only_when_it_is_meant(scene: Scene) -> CaseResult {
+    let scheduled = scene.emit([plain("next week").delay(LATER)]).await?[0].id();
+    let mut relay = scene.relay().await?;
+    relay.read_nothing().await;
+    for how in [RETRY, RESET] {
+        assert_eq!(hasten(&scene, &Filter::default(), how).await?, 0);
+        assert_eq!(hasten(&scene, &topic("next week"), how).await?, 0);
+    }
+    relay.read_nothing().await;
+    assert_eq!(hasten(&scene, &topic("next week"), SCHEDULED).await?, 1);
+    let due = relay.read_messages(1).await;
+    assert_eq!((due[0].id, due[0].place.room), (scheduled, Room::Waiting));
+    Ok(())
+}
+
+async fn a_scheduled_message_that_no_relay_has_seen_is_hastened(scene: Scene) -> CaseResult {
+    let many = 600;
+    scene.emit((0..many).map(|_| plain("t").delay(LATER))).await?;
+    assert_eq!(hasten(&scene, &Filter::default(), SCHEDULED).await?, many);
     Ok(())
 }
 
 async fn a_reset_message_starts_from_none(scene: Scene) -> CaseResult {
     let (mut relay, read) = settled(&scene, 1, &retry(LATER)).await?;
-    let reset = async || {
-        let filter = Filter {
-            ids: vec![read[0].id],
-            ..Filter::default()
-        };
-        operate(&scene).hasten(&filter, true, usize::MAX, "suite").await
+    let only = Filter {
+        ids: vec![read[0].id],
+        ..Filter::default()
     };
-    assert_eq!(reset().await?, 1);
+    assert_eq!(hasten(&scene, &only, RESET).await?, 1);
     let stored = scene.find_one(read[0].id).await?;
     assert_eq!(
         (stored.status, stored.attempts, stored.last_error),
@@ -100,19 +176,45 @@ async fn a_reset_message_starts_from_none(scene: Scene) -> CaseResult {
         "what happened is not forgotten"
     );
     assert_eq!(relay.read_messages(1).await[0].attempts, 0);
-    assert_eq!(reset().await?, 0, "there is nothing to reset any more");
+    assert_eq!(
+        hasten(&scene, &only, RESET).await?,
+        0,
+        "there is nothing to reset any more"
+    );
     Ok(())
 }
 
-async fn hastening_in_batches_comes_to_an_end(scene: Scene) -> CaseResult {
-    let later = (0..5).map(|n| numbered(&format!("k{n}"), n).delay(LATER));
-    scene.emit(later).await?;
-    for (reset, expected) in [(false, [2, 2, 1, 0]), (true, [0, 0, 0, 0])] {
-        for expected in expected {
-            let hastened = operate(&scene).hasten(&Filter::default(), reset, 2, "suite").await?;
-            assert_eq!(hastened, expected);
+async fn hastening_in_batches_meets_every_message_once(scene: Scene) -> CaseResult {
+    scene.emit((0..5).map(|n| numbered(&format!("k{n}"), n))).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(5).await;
+    relay.settle_as(&retry(LATER), &read).await?;
+    let (mut after, mut batches) = (None, Vec::new());
+    let mut command = Command::by("ann");
+    loop {
+        let batch = operate(&scene)
+            .hasten(&Filter::default(), RETRY, after.as_ref(), 2, &mut command)
+            .await?;
+        batches.push(batch.due);
+        // They fail again before the next batch, which must not begin with them.
+        let due = relay
+            .read_messages(usize::try_from(batch.due).unwrap_or_default())
+            .await;
+        relay.settle_as(&retry(LATER), &due).await?;
+        after = batch.next;
+        if after.is_none() {
+            break;
         }
     }
+    assert_eq!(batches, [2, 2, 1]);
+    let tried = operate(&scene).list(&Filter::default(), 9, 0).await?.messages;
+    assert!(tried.iter().all(|message| message.attempts == 2), "{tried:?}");
+    let audit = operate(&scene).audit(9).await?;
+    let noted: Vec<_> = audit
+        .iter()
+        .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
+        .collect();
+    assert_eq!(noted, [("ann", "retry", 5)], "a command has one row");
     Ok(())
 }
 
@@ -122,10 +224,8 @@ async fn a_held_message_is_not_hastened(scene: Scene) -> CaseResult {
     let read = relay.read_messages(3).await;
     relay.settle_as(&retry(LATER), &read[..1]).await?;
     relay.settle_as(&Verdict::Hold, &read[1..]).await?;
-    for reset in [false, true] {
-        let hastened = operate(&scene)
-            .hasten(&Filter::default(), reset, usize::MAX, "suite")
-            .await?;
+    for how in [RETRY, RESET] {
+        let hastened = hasten(&scene, &Filter::default(), how).await?;
         assert_eq!(hastened, 1, "the head, and nobody behind it");
         for held in &ids_of_key[1..] {
             assert_eq!(scene.find_one(*held).await?.due_at, None);
@@ -139,21 +239,17 @@ async fn a_held_message_is_not_hastened(scene: Scene) -> CaseResult {
 }
 
 async fn only_waiting_messages_that_fit_are_hastened(scene: Scene) -> CaseResult {
-    scene
-        .emit([
-            plain("a.one").delay(LATER),
-            plain("b.one").delay(LATER),
-            plain("a.ready"),
-        ])
-        .await?;
-    let hasten = async |filter: Filter| operate(&scene).hasten(&filter, false, usize::MAX, "suite").await;
+    scene.emit([plain("a.one"), plain("b.one")]).await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(2).await;
+    relay.settle_as(&retry(LATER), &read).await?;
+    scene.emit([plain("a.ready")]).await?;
     let dead = Filter {
         status: Some(Status::Dead),
         ..Filter::default()
     };
-    assert_eq!(hasten(dead).await?, 0);
-    assert_eq!(hasten(topic("a.*")).await?, 1);
-    let mut relay = scene.relay().await?;
+    assert_eq!(hasten(&scene, &dead, RETRY).await?, 0);
+    assert_eq!(hasten(&scene, &topic("a.*"), RETRY).await?, 1);
     let mut topics: Vec<String> = relay
         .read_messages(2)
         .await
@@ -168,12 +264,27 @@ async fn only_waiting_messages_that_fit_are_hastened(scene: Scene) -> CaseResult
 async fn at_most_so_many_dead_letters_are_discarded(scene: Scene) -> CaseResult {
     let (mut relay, read) = settled(&scene, 5, &dead(DeadReason::Permanent, false)).await?;
     let all = Filter::default();
-    assert_eq!(operate(&scene).discard_dead(&all, None, 2, "suite").await?, 2);
+    assert_eq!(
+        operate(&scene)
+            .discard_dead(&all, None, 2, &mut Command::by("suite"))
+            .await?,
+        2
+    );
     for (n, delivery) in read.iter().enumerate() {
         assert_eq!(operate(&scene).find(delivery.id).await?.len(), usize::from(n >= 2));
     }
-    assert_eq!(operate(&scene).discard_dead(&all, None, usize::MAX, "suite").await?, 3);
-    assert_eq!(operate(&scene).discard_dead(&all, None, usize::MAX, "suite").await?, 0);
+    assert_eq!(
+        operate(&scene)
+            .discard_dead(&all, None, usize::MAX, &mut Command::by("suite"))
+            .await?,
+        3
+    );
+    assert_eq!(
+        operate(&scene)
+            .discard_dead(&all, None, usize::MAX, &mut Command::by("suite"))
+            .await?,
+        0
+    );
     relay.read_nothing().await;
     Ok(())
 }
@@ -195,7 +306,7 @@ async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
     };
     assert_eq!(
         operate(&scene)
-            .discard_dead(&pending, None, usize::MAX, "suite")
+            .discard_dead(&pending, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         0
     );
@@ -205,7 +316,7 @@ async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
     };
     assert_eq!(
         operate(&scene)
-            .discard_dead(&one_leg, None, usize::MAX, "suite")
+            .discard_dead(&one_leg, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -235,34 +346,55 @@ async fn messages_that_fit_are_counted(scene: Scene) -> CaseResult {
 async fn every_act_is_in_the_audit(scene: Scene) -> CaseResult {
     settled(&scene, 3, &dead(DeadReason::Permanent, true)).await?;
     let (operate, some) = (operate(&scene), topic("suite.*"));
-    operate.retry_dead(&some, None, 1, "ann").await?;
-    operate.discard_dead(&some, None, 1, "bob").await?;
+    operate.retry_dead(&some, None, 1, &mut Command::by("ann")).await?;
+    operate.discard_dead(&some, None, 1, &mut Command::by("bob")).await?;
     operate.release_key("k", None, "cem").await?;
-    operate.hasten(&some, true, 9, "dan").await?;
-    operate.hasten(&some, false, 9, "eve").await?;
+    for (how, who) in [(RESET, "dan"), (RETRY, "eve")] {
+        operate.hasten(&some, how, None, 9, &mut Command::by(who)).await?;
+    }
+    operate.reap_gone(Duration::from_secs(60), "fay").await?;
     let audit = operate.audit(100).await?;
     let short: Vec<_> = audit
         .iter()
         .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
         .collect();
     let expected = [
-        ("eve", "hasten", 0),
+        ("fay", "reap", 0),
+        ("eve", "retry", 0),
         ("dan", "reset", 1),
-        ("cem", "release", 1),
-        ("bob", "discard", 1),
-        ("ann", "retry", 1),
+        ("cem", "keys release", 1),
+        ("bob", "dead discard", 1),
+        ("ann", "dead retry", 1),
     ];
     assert_eq!(
         short, expected,
         "the newest first, and one that changed nothing is noted, too"
     );
-    for row in [0, 1, 3, 4] {
+    for row in [1, 2, 4, 5] {
         let noted: Filter = serde_json::from_str(&audit[row].filter).expect("a filter as JSON");
         assert_eq!(noted, some);
     }
-    assert!(audit[2].filter.contains("\"k\""), "{}", audit[2].filter);
+    assert!(audit[3].filter.contains("\"k\""), "{}", audit[3].filter);
+    assert!(audit[0].filter.contains("60"), "{}", audit[0].filter);
     let now = scene.now().await?;
     assert!(audit.iter().all(|row| row.at <= now + super::scene::TICK));
     assert_eq!(operate.audit(2).await?, audit[..2]);
+    Ok(())
+}
+
+async fn a_command_in_batches_has_one_row_in_the_audit(scene: Scene) -> CaseResult {
+    settled(&scene, 5, &dead(DeadReason::Permanent, false)).await?;
+    let (operate, all) = (operate(&scene), Filter::default());
+    let (mut retry, mut discard) = (Command::by("ann"), Command::by("bob"));
+    for _ in 0..2 {
+        assert_eq!(operate.retry_dead(&all, None, 1, &mut retry).await?, 1);
+        assert_eq!(operate.discard_dead(&all, None, 1, &mut discard).await?, 1);
+    }
+    let audit = operate.audit(100).await?;
+    let short: Vec<_> = audit
+        .iter()
+        .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
+        .collect();
+    assert_eq!(short, [("bob", "dead discard", 2), ("ann", "dead retry", 2)]);
     Ok(())
 }

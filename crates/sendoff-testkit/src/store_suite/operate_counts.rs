@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Filter, Status};
+use sendoff::store::{Command, Filter, Status};
 
 use super::operate::in_every_state;
 use super::registry::{CaseResult, cases};
@@ -47,7 +47,7 @@ async fn the_backlog_counts(scene: Scene) -> CaseResult {
     scene
         .subject
         .operate
-        .retry_dead(&Filter::default(), None, usize::MAX, "suite")
+        .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("suite"))
         .await?;
     let backlog = scene.subject.relay.backlog().await?;
     assert_eq!(
@@ -63,7 +63,7 @@ async fn only_dead_letters_that_fit_are_retried(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .retry_dead(&filter, None, usize::MAX, "suite")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("suite"))
             .await
     };
     let pending = Filter {
@@ -103,7 +103,7 @@ async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .retry_dead(&filter, None, usize::MAX, "ann 'o'")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("ann 'o'"))
             .await?,
         2
     );
@@ -111,7 +111,7 @@ async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .retry_dead(&filter, None, usize::MAX, "bob")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("bob"))
             .await?,
         0
     );

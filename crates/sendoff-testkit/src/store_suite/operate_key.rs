@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, Filter, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Filter, Status, Verdict};
 use sendoff::{Delivery, Uuid};
 
 use super::manual_relay::{ManualRelay, dead, leg, retry};
@@ -94,7 +94,7 @@ async fn a_discarded_dead_letter_lets_its_followers_go(scene: Scene) -> CaseResu
         scene
             .subject
             .operate
-            .discard_dead(&all, None, usize::MAX, "suite")
+            .discard_dead(&all, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -119,7 +119,7 @@ async fn a_discarded_unrouted_dead_letter_lets_followers_of_every_leg_go(scene: 
         scene
             .subject
             .operate
-            .discard_dead(&all, None, usize::MAX, "suite")
+            .discard_dead(&all, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -149,7 +149,7 @@ async fn a_key_stays_blocked_by_the_other_dead_letter(scene: Scene) -> CaseResul
             scene
                 .subject
                 .operate
-                .discard_dead(&one, None, usize::MAX, "suite")
+                .discard_dead(&one, None, usize::MAX, &mut Command::by("suite"))
                 .await?,
             1
         );
@@ -203,7 +203,7 @@ async fn a_released_letter_can_be_retried(scene: Scene) -> CaseResult {
     let retried = scene
         .subject
         .operate
-        .retry_dead(&Filter::default(), None, 1, "suite")
+        .retry_dead(&Filter::default(), None, 1, &mut Command::by("suite"))
         .await?;
     assert_eq!(retried, 1);
     assert_eq!(ids(&relay.read_messages(1).await), ids(&read));

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{Backlog, Filter, Status};
+use sendoff::store::{Backlog, Command, Filter, Status};
 use sendoff::{Message, Outcome};
 use sendoff_relay::{HeadPolicy, Relay, Settings};
 use tokio_util::sync::CancellationToken;
@@ -259,7 +259,7 @@ async fn a_message_without_a_route_is_a_dead_letter_until_there_is_one(scene: Sc
         scene
             .subject
             .operate
-            .retry_dead(&Filter::default(), None, usize::MAX, "suite")
+            .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -298,7 +298,10 @@ async fn an_expired_message_that_is_retried_arrives(scene: Scene) -> CaseResult 
     })
     .await?;
     let (operate, all) = (&scene.subject.operate, Filter::default());
-    assert_eq!(operate.retry_dead(&all, None, usize::MAX, "suite").await?, 1);
+    let retried = operate
+        .retry_dead(&all, None, usize::MAX, &mut Command::by("suite"))
+        .await?;
+    assert_eq!(retried, 1);
     arrive(&sink, 1).await;
     running.stop().await?;
     assert_eq!(sink.arrivals()[0].id, id);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{Filter, RelayStore, Status};
+use sendoff::store::{Command, Filter, RelayStore, Status};
 use sendoff::{Delivery, Message, Outcome};
 use sendoff_relay::{HeadPolicy, Relay};
 
@@ -82,7 +82,7 @@ async fn a_blocking_dead_letter_holds_its_key_until_it_is_retried(scene: Scene) 
         scene
             .subject
             .operate
-            .retry_dead(&Filter::default(), None, usize::MAX, "suite")
+            .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -163,7 +163,7 @@ async fn a_key_stays_blocked_when_its_lane_changes_hands(scene: Scene) -> CaseRe
     scene
         .subject
         .operate
-        .retry_dead(&Filter::default(), None, usize::MAX, "suite")
+        .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("suite"))
         .await?;
     arrive(&sink, 4).await;
     running.stop().await?;

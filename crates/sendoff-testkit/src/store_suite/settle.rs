@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Backlog, DeadReason, RetryState, Room, Status, Verdict};
+use sendoff::store::{Backlog, Command, DeadReason, RetryState, Room, Status, Verdict};
 
 use super::Setup;
 use super::manual_relay::{dead, leg, retry, waiting};
@@ -116,7 +116,7 @@ async fn what_is_delivered_is_kept_where_there_is_a_retention(scene: Scene) -> C
         scene
             .subject
             .operate
-            .retry_dead(&Default::default(), None, usize::MAX, "suite")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("suite"))
             .await?,
         0
     );

@@ -1,6 +1,6 @@
 //! Rows that are no messages, as another program may write them.
 
-use sendoff::store::{DeadReason, Room, Row, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Room, Row, Status, Verdict};
 
 use super::manual_relay::leg;
 use super::registry::{CaseResult, cases};
@@ -138,7 +138,7 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .retry_dead(&Default::default(), None, usize::MAX, "suite")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("suite"))
             .await?,
         bad as u64
     );

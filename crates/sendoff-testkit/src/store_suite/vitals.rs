@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Filter, Vitals};
+use sendoff::store::{Command, Filter, Vitals};
 
 use super::operate::in_every_state;
 use super::registry::{CaseResult, cases};
@@ -27,7 +27,7 @@ async fn vitals_are_exact_while_there_is_little(scene: Scene) -> CaseResult {
     scene
         .subject
         .operate
-        .retry_dead(&filter, None, usize::MAX, "suite")
+        .retry_dead(&filter, None, usize::MAX, &mut Command::by("suite"))
         .await?;
     let found = vitals(&scene).await?;
     assert_eq!((found.ready, found.waiting, found.dead), (2, 5, 0));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{ItemState, Status, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, Filter, ItemState, Status, Windows};
 use sendoff::{Message, Uuid};
 
 use super::Setup;
@@ -88,6 +88,10 @@ async fn an_item_that_is_given_back_is_due_at_once_and_not_charged(scene: Scene)
 
 async fn failed_items_come_back_when_an_operator_says_so(scene: Scene) -> CaseResult {
     let work = scene.work();
+    let asked = Filter {
+        topic: Some("suite.*".into()),
+        ..Filter::default()
+    };
     let ids = scene
         .emit_items((0..4).map(|n| numbered("k", n).max_attempts(1)))
         .await?;
@@ -95,26 +99,32 @@ async fn failed_items_come_back_when_an_operator_says_so(scene: Scene) -> CaseRe
     for item in &items {
         work.mark_failed("w", item.claim, "no").await?;
     }
-    assert_eq!(work.retry_failed(&[ids[2].id()], 10, "ann").await?, 1);
+    assert_eq!(
+        work.retry_failed(&[ids[2].id()], 10, &asked, &mut Command::by("ann"))
+            .await?,
+        1
+    );
     let back = scene.claim_one("w").await?;
     assert_eq!((back.id, back.attempt), (ids[2].id(), 1));
-    assert_eq!(work.retry_failed(&[], 2, "ann").await?, 2);
-    assert_eq!(work.retry_failed(&[], 10, "ann").await?, 1);
-    assert_eq!(work.retry_failed(&[], 10, "ann").await?, 0);
+    assert_eq!(work.retry_failed(&[], 2, &asked, &mut Command::by("ann")).await?, 2);
+    assert_eq!(work.retry_failed(&[], 10, &asked, &mut Command::by("ann")).await?, 1);
+    assert_eq!(work.retry_failed(&[], 10, &asked, &mut Command::by("ann")).await?, 0);
     assert_eq!(work.claim_batch("w", 10, LONG_LEASE).await?.len(), 3);
     let audit = scene.subject.operate.audit(10).await?;
-    let noted: Vec<u64> = audit
+    let noted: Vec<_> = audit
         .iter()
         .rev()
-        .filter(|row| row.action == "retry_items" && row.who == "ann")
-        .map(|row| row.affected)
+        .map(|row| (row.who.as_str(), row.action.as_str(), row.affected))
         .collect();
-    assert_eq!(noted, [1, 2, 1, 0]);
+    let retried = |count| ("ann", "items retry", count);
+    assert_eq!(noted, [1, 2, 1, 0].map(retried));
+    let filter: Filter = serde_json::from_str(&audit[0].filter).expect("a filter as JSON");
+    assert_eq!(filter, asked, "what was asked for, not what it came to");
     Ok(())
 }
 
 async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseResult {
-    let work = scene.work();
+    let (work, asked) = (scene.work(), Filter::default());
     let message = |n| numbered("k", n).max_attempts(3).idempotency_key(format!("once {n}"));
     let ids = scene.emit_items((0..5).map(message)).await?;
     scene.emit_items([plain("another")]).await?;
@@ -144,9 +154,15 @@ async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseRes
         named.iter().map(|item| item.id).collect::<Vec<_>>(),
         [Some(ids[3].id())]
     );
-    assert_eq!(work.discard_failed(&[ids[1].id()], 10, "ann").await?, 1);
-    assert_eq!(work.discard_failed(&[ids[1].id()], 10, "ann").await?, 0);
-    assert_eq!(work.discard_failed(&[], 2, "ann").await?, 2, "the oldest first");
+    let mut command = Command::by("ann");
+    let one = [ids[1].id()];
+    assert_eq!(work.discard_failed(&one, 10, &asked, &mut command).await?, 1);
+    assert_eq!(work.discard_failed(&one, 10, &asked, &mut command).await?, 0);
+    assert_eq!(
+        work.discard_failed(&[], 2, &asked, &mut command).await?,
+        2,
+        "the oldest first"
+    );
     let left = work.failed_items(&[], i64::MIN, 10).await?;
     assert_eq!(
         left.iter().map(|item| item.id).collect::<Vec<_>>(),
@@ -158,10 +174,10 @@ async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseRes
     let noted: Vec<u64> = audit
         .iter()
         .rev()
-        .filter(|row| row.action == "discard_items")
+        .filter(|row| row.action == "items discard")
         .map(|row| row.affected)
         .collect();
-    assert_eq!(noted, [1, 0, 2]);
+    assert_eq!(noted, [3], "a command has one row");
     Ok(())
 }
 
@@ -177,7 +193,11 @@ async fn an_expired_item_fails_and_is_not_handed_out(scene: Scene) -> CaseResult
     assert_eq!(items[0].topic, "fine");
     assert_eq!(work.item_counts().await?.failed, 1);
     // Brought back it is worked on, whatever its date says.
-    assert_eq!(work.retry_failed(&[], 10, "ann").await?, 1);
+    assert_eq!(
+        work.retry_failed(&[], 10, &Filter::default(), &mut Command::by("ann"))
+            .await?,
+        1
+    );
     assert_eq!(scene.claim_one("w").await?.topic, "late");
     Ok(())
 }
@@ -217,10 +237,14 @@ async fn completed_items_are_kept_where_a_retention_says_so(scene: Scene) -> Cas
         delivered: Some(Duration::ZERO),
         ..Windows::default()
     };
-    let cleaned = scene.subject.operate.clean_up(&windows, 1, "ann").await?;
-    assert_eq!((cleaned.deleted, cleaned.remaining), (1, 1));
-    let cleaned = scene.subject.operate.clean_up(&windows, 100, "ann").await?;
-    assert_eq!((cleaned.deleted, cleaned.remaining), (1, 0));
+    let operate = &scene.subject.operate;
+    assert_eq!(operate.clean_count(&windows).await?, CleanCount { old: 2, all: 2 });
+    let mut command = Command::by("ann");
+    for (deleted, more) in [(1, true), (1, true), (0, false)] {
+        let cleaned = operate.clean_up(&windows, 1, &mut command).await?;
+        assert_eq!(cleaned, Cleaned { deleted, more });
+    }
+    assert_eq!(operate.clean_count(&windows).await?, CleanCount::default());
     assert_eq!(work.item_counts().await?.pending, 1);
     assert_eq!(work.claim_batch("w", 10, LONG_LEASE).await?.len(), 1);
     Ok(())

@@ -125,6 +125,14 @@ impl Message {
         self
     }
 
+    /// The aggregate that it is about. An [`Event`](super::Event) has one from the start, and keys that follow from it.
+    #[must_use]
+    pub fn aggregate(mut self, aggregate_type: impl Into<String>, aggregate_id: impl ToString) -> Self {
+        self.aggregate_type = Some(aggregate_type.into());
+        self.aggregate_id = Some(aggregate_id.to_string());
+        self
+    }
+
     /// Adds a header.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {

@@ -15,6 +15,8 @@ pub struct Migration {
     pub name: &'static str,
     /// Its text.
     pub sql: String,
+    /// The statement that writes it into the ledger.
+    pub note: String,
 }
 
 /// How the tables stand against what this program needs.
@@ -31,6 +33,14 @@ pub struct MigrationState {
 pub trait MigrateStore: Send + Sync {
     /// All steps, in order.
     fn migrations(&self) -> Vec<Migration>;
+
+    /// What has to run before the first of the missing steps, as plain SQL: the schema and the ledger, unless they are there.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn before_migrations(&self) -> Result<String> {
+        Ok(String::new())
+    }
 
     /// How the tables stand.
     ///

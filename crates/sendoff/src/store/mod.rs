@@ -11,6 +11,7 @@
 //! A message is in exactly one table at a time (a leg of a message that goes to several sinks: in one each):
 //! *ready*, *waiting*, *dead* or *delivered*. Moving it is always one transaction.
 
+mod act;
 mod delivery;
 mod emit;
 mod item;
@@ -23,14 +24,14 @@ mod settle;
 mod vitals;
 mod work;
 
+pub use act::{Action, CleanCount, Cleaned, Command, Hasten, Hastened, Reaped};
 pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
 pub use item::{Claim, Item, ItemCounts, ItemState};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{
-    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary,
-    Windows,
+    AuditView, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary, Windows,
 };
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 use async_trait::async_trait;
 use uuid::Uuid;
 
+use super::{CleanCount, Cleaned, Command, Hasten, Hastened, Place, Reaped};
 use crate::Result;
 
 /// The status of a message, in the words that operators see.
@@ -152,9 +153,12 @@ pub struct Summary {
     pub delivered: u64,
     /// How long the oldest ready message has been there.
     pub oldest_ready: Option<std::time::Duration>,
+    /// How long the oldest message that never failed has been there: ready or waiting, but not one whose time has not come.
+    pub oldest_pending: Option<std::time::Duration>,
 }
 
-/// What operators ask of a store. Every change is one transaction and writes an audit row with `who`.
+/// What operators ask of a store. Every change is one transaction, which also writes it into the audit: who, the word of its
+/// [`Action`](super::Action), what was asked for, and how many.
 #[async_trait]
 pub trait OperateStore: Send + Sync {
     /// Messages that fit, oldest first by their creation; `offset` of them are passed over.
@@ -190,7 +194,13 @@ pub trait OperateStore: Send + Sync {
     ///
     /// # Errors
     /// What the database says.
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64>;
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64>;
 
     /// How many messages fit.
     ///
@@ -201,14 +211,32 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("counting by a filter"))
     }
 
-    /// Makes up to `limit` waiting messages that fit due at once, oldest first; with `reset`, as if they had never been
-    /// tried. Held ones stay held: order is not given up. Returns how many.
+    /// Makes up to `limit` waiting messages that fit due at once, in the order of lane, number and leg: those that failed,
+    /// that are parked, or whose sink is down, and scheduled ones if `how` says so. Held ones stay held: order is not given
+    /// up. What is due already is left alone, unless it is reset. It begins behind the place `after`, so that a message
+    /// which fails again in the meantime is not met twice.
     ///
     /// # Errors
     /// What the database says.
-    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        let _ = (filter, reset, limit, who);
+    async fn hasten(
+        &self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<Hastened> {
+        let _ = (filter, how, after, limit, command);
         Err(unsupported("making messages due"))
+    }
+
+    /// How many messages [`hasten`](OperateStore::hasten) would make due or reset.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+        let _ = (filter, how);
+        Err(unsupported("counting what can be made due"))
     }
 
     /// Deletes up to `limit` dead letters that fit, oldest first. Followers of those that blocked their key are let go.
@@ -216,8 +244,14 @@ pub trait OperateStore: Send + Sync {
     ///
     /// # Errors
     /// What the database says.
-    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        let _ = (filter, until, limit, who);
+    async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        let _ = (filter, until, limit, command);
         Err(unsupported("discarding dead letters"))
     }
 
@@ -274,12 +308,34 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("listing pauses"))
     }
 
-    /// Deletes up to `limit` of what is older than the windows, and says how much of that is left.
+    /// Frees the lanes of relays whose lease has run out, and takes items from workers that have not claimed or extended them
+    /// for as long as `stale_after`, as [`RelayStore::evict`](super::RelayStore::evict) and
+    /// [`WorkStore::reap`](super::WorkStore::reap) do.
     ///
     /// # Errors
     /// What the database says.
-    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        let _ = (windows, limit, who);
+    async fn reap_gone(&self, stale_after: std::time::Duration, who: &str) -> Result<Reaped> {
+        let _ = (stale_after, who);
+        Err(unsupported("reaping"))
+    }
+
+    /// How much is older than the windows, and how much there is of the kinds that they name. May be slow: everything is
+    /// counted.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        let _ = windows;
+        Err(unsupported("counting what is old"))
+    }
+
+    /// Deletes some of what is older than the windows: up to `limit` rows, or a whole day of delivered messages where a store
+    /// keeps days apart.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        let _ = (windows, limit, command);
         Err(unsupported("cleaning up"))
     }
 
@@ -383,13 +439,17 @@ pub struct Windows {
     pub inbox: Option<std::time::Duration>,
 }
 
-/// What a clean-up did.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cleaned {
-    /// Rows that are gone.
-    pub deleted: u64,
-    /// Rows that are old enough and still there.
-    pub remaining: u64,
+impl Windows {
+    /// What was asked for, as JSON for the audit.
+    pub fn asked(&self) -> serde_json::Value {
+        let seconds = |window: Option<std::time::Duration>| window.map(|window| window.as_secs_f64());
+        serde_json::json!({
+            "delivered_seconds": seconds(self.delivered),
+            "dead_seconds": seconds(self.dead),
+            "dedup": self.dedup,
+            "inbox_seconds": seconds(self.inbox),
+        })
+    }
 }
 
 /// What an operator did.

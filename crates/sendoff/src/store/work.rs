@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{Claim, EmitTransaction, Item, ItemCounts, ItemState, Stored};
+use super::{Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored};
 use crate::{Error, ErrorKind, Result};
 
 /// What pull workers ask of a store. Items are written by an [`crate::Outbox`] that was
@@ -88,11 +88,11 @@ pub trait WorkStore: Send + Sync + 'static {
     async fn item_counts(&self) -> Result<ItemCounts>;
 
     /// Brings up to `limit` failed items back, the oldest first, or of these ids if there are any: due at once, with no
-    /// attempt charged, and in the audit under `who`. Returns how many.
+    /// attempt charged. The audit has it with `asked`, which the ids were chosen by. Returns how many.
     ///
     /// # Errors
     /// What the database says.
-    async fn retry_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64>;
+    async fn retry_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64>;
 
     /// Up to `limit` failed items in the order of their emission, those whose number is above `after`, and of these ids
     /// if there are any. As [`Stored`] they have the status dead, the detail `failed`, and no lane and no leg.
@@ -101,12 +101,12 @@ pub trait WorkStore: Send + Sync + 'static {
     /// What the database says.
     async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>>;
 
-    /// Deletes up to `limit` failed items for good, the oldest first, or of these ids if there are any, and in the audit
-    /// under `who`. Returns how many.
+    /// Deletes up to `limit` failed items for good, the oldest first, or of these ids if there are any, and notes it the same
+    /// way. Returns how many.
     ///
     /// # Errors
     /// What the database says.
-    async fn discard_failed(&self, ids: &[Uuid], limit: usize, who: &str) -> Result<u64>;
+    async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64>;
 }
 
 /// The error of a worker that acts on an item which it does not hold (any more).

@@ -42,6 +42,20 @@ local function without_past_date(content)
     return (string.gsub(content, '"expires_at":%-?%d+}$', '"expires_at":null}'))
 end
 
+-- One batch of a command: the first writes a row, the others add to it. Returns which row: its place from the end, which
+-- stays when others are put in front.
+local function audit_batch(affected)
+    local row = args.audit.row
+    if not row then
+        audit(affected)
+        return call('LLEN', P .. 'audit')
+    end
+    local noted = cjson.decode(call('LINDEX', P .. 'audit', -row))
+    noted.affected = noted.affected + affected
+    call('LSET', P .. 'audit', -row, cjson.encode(noted))
+    return row
+end
+
 function verbs.retry_dead()
     local affected = 0
     for _, place in ipairs(args.places) do
@@ -56,7 +70,7 @@ function verbs.retry_dead()
             end
         end
     end
-    return audit(affected)
+    return { affected, audit_batch(affected) }
 end
 
 function verbs.discard_dead()
@@ -70,7 +84,7 @@ function verbs.discard_dead()
         end
     end
     for _, at in ipairs(freed) do follow_on(at[1], at[2], at[3]) end
-    return audit(affected)
+    return { affected, audit_batch(affected) }
 end
 
 function verbs.release_key()
@@ -103,7 +117,7 @@ function verbs.hasten()
             affected = affected + 1
         end
     end
-    return audit(affected)
+    return { affected, audit_batch(affected) }
 end
 
 function verbs.pause()
@@ -120,13 +134,32 @@ function verbs.resume()
     return audit(ended)
 end
 
-function verbs.clean_up()
-    local deleted, remaining = 0, 0
-    local function goes()
-        if deleted == args.limit then
-            remaining = remaining + 1
-            return false
+-- A letter that blocks its key is not old, but unsolved.
+local function is_old_letter(lane, member)
+    local row = call('HMGET', row_at(lane, member), 'ended', 'key')
+    local is_blocking = row[2] and call('ZSCORE', blocking_at(lane, row[2]), member)
+    return not is_blocking and tonumber(row[1]) <= now - args.dead
+end
+
+function verbs.clean_count()
+    local old, all = 0, 0
+    if args.delivered then
+        old = call('ZCOUNT', P .. 'delivered', '-inf', int(now - args.delivered))
+        all = call('ZCARD', P .. 'delivered')
+    end
+    for lane = 0, args.dead and LANES - 1 or -1 do
+        for _, member in ipairs(call('ZRANGE', P .. 'dead:' .. lane, 0, -1)) do
+            if is_old_letter(lane, member) then old = old + 1 end
+            all = all + 1
         end
+    end
+    return { old, all }
+end
+
+function verbs.clean_up()
+    local deleted = 0
+    local function goes()
+        if deleted == args.limit then return false end
         deleted = deleted + 1
         return true
     end
@@ -140,17 +173,16 @@ function verbs.clean_up()
     end
     for lane = 0, args.dead and LANES - 1 or -1 do
         for _, member in ipairs(call('ZRANGE', P .. 'dead:' .. lane, 0, -1)) do
-            local row = call('HMGET', row_at(lane, member), 'ended', 'key')
-            local is_blocking = row[2] and call('ZSCORE', blocking_at(lane, row[2]), member)
-            if not is_blocking and tonumber(row[1]) <= now - args.dead and goes() then
+            if is_old_letter(lane, member) and goes() then
                 take_dead(lane, member)
                 call('DEL', history_at(lane, member))
             end
         end
     end
-    if args.audit then audit(deleted) end
-    return { deleted, remaining }
+    return { deleted, args.audit and audit_batch(deleted) or 0 }
 end
+
+function verbs.reap_gone() return audit(verbs.evict()) end
 
 function verbs.lane_views()
     local views = {}

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 use mysql_async::{Row, Value, params};
-use sendoff::store::Filter;
+use sendoff::store::{Action, Command, Filter};
 use sendoff::{Error, ErrorKind, Result};
 use serde_json::{Value as Json, json};
 
 use super::filter::values;
+use super::only;
 use crate::conflict::transact;
 use crate::decode::{from_time, limit, number, text, text_or_null};
 use crate::pool::Lent;
@@ -18,15 +19,14 @@ use crate::store::Inner;
 pub(crate) struct Act<'a> {
     /// What could not be done, should it fail.
     pub(crate) what: &'a str,
-    /// The word for it.
-    pub(crate) action: &'a str,
+    pub(crate) action: Action,
     /// To what, as JSON.
     pub(crate) filter: String,
     pub(crate) who: &'a str,
 }
 
 impl<'a> Act<'a> {
-    fn new(what: &'a str, action: &'a str, filter: &Filter, who: &'a str) -> Result<Self> {
+    pub(crate) fn new(what: &'a str, action: Action, filter: &Filter, who: &'a str) -> Result<Self> {
         let filter = serde_json::to_string(filter).map_err(|error| {
             Error::new(ErrorKind::Invalid, what)
                 .because("the filter does not serialise")
@@ -47,16 +47,28 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         most: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act::new("dead letters could not be retried", "retry", filter, who)?;
+        let who = command.who().to_owned();
+        let act = Act::new("dead letters could not be retried", Action::RetryDead, filter, &who)?;
         let mut values = values(filter);
         values.push(("limit", limit(most).into()));
         values.push(("until", until.map(from_time).into()));
-        transact!(self.operate_pool, act.what, lent => self.bring_back(&mut lent, &act, &values).await)
+        let row = command.row();
+        let (back, row) = transact!(self.operate_pool, act.what, lent => {
+            self.bring_back(&mut lent, &act, row, &values).await
+        })?;
+        command.is_noted(row);
+        Ok(back)
     }
 
-    async fn bring_back(&self, lent: &mut Lent, act: &Act<'_>, values: &[(&'static str, Value)]) -> Result<u64> {
+    async fn bring_back(
+        &self,
+        lent: &mut Lent,
+        act: &Act<'_>,
+        row: Option<i64>,
+        values: &[(&'static str, Value)],
+    ) -> Result<(u64, i64)> {
         let sql = &self.texts.retry_dead;
         let letters = lent.rows(act.what, sql.at(0), values.to_vec()).await?;
         let mut back = 0;
@@ -64,32 +76,8 @@ impl Inner {
             lent.change(act.what, sql.at(1), params! { "rows" => &rows }).await?;
             back = lent.change(act.what, sql.at(2), params! { "rows" => rows }).await?;
         }
-        self.write_audit(lent, act, back).await
-    }
-
-    pub(crate) async fn hasten(&self, filter: &Filter, reset: bool, most: usize, who: &str) -> Result<u64> {
-        let action = if reset { "reset" } else { "hasten" };
-        let act = Act::new("messages could not be made due", action, filter, who)?;
-        let mut values = values(filter);
-        values.push(("limit", limit(most).into()));
-        values.push(("reset", reset.into()));
-        transact!(self.operate_pool, act.what, lent => self.make_due(&mut lent, &act, &values, reset).await)
-    }
-
-    async fn make_due(
-        &self,
-        lent: &mut Lent,
-        act: &Act<'_>,
-        values: &[(&'static str, Value)],
-        reset: bool,
-    ) -> Result<u64> {
-        let sql = &self.texts.hasten;
-        let waiting = lent.rows(act.what, sql.at(0), values.to_vec()).await?;
-        if let Some(rows) = places(act.what, &waiting)? {
-            let values = params! { "rows" => rows, "reset" => reset };
-            lent.change(act.what, sql.at(1), values).await?;
-        }
-        self.write_audit(lent, act, waiting.len() as u64).await
+        let row = self.write_batch(lent, act, row, back).await?;
+        Ok((back, row))
     }
 
     pub(crate) async fn discard_dead(
@@ -97,16 +85,19 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         most: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act::new("dead letters could not be discarded", "discard", filter, who)?;
+        let who = command.who().to_owned();
+        let act = Act::new("dead letters could not be discarded", Action::DiscardDead, filter, &who)?;
         let mut values = values(filter);
         values.push(("limit", limit(most).into()));
         values.push(("until", until.map(from_time).into()));
-        let sql = &self.texts.discard_dead;
-        transact!(self.operate_pool, act.what, lent => {
-            self.unblock(&mut lent, &act, (sql.at(0), sql.at(1)), &values).await
-        })
+        let (sql, row) = (&self.texts.discard_dead, command.row());
+        let (gone, row) = transact!(self.operate_pool, act.what, lent => {
+            self.unblock(&mut lent, &act, row, (sql.at(0), sql.at(1)), &values).await
+        })?;
+        command.is_noted(row);
+        Ok(gone)
     }
 
     pub(crate) async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
@@ -115,12 +106,13 @@ impl Inner {
             leg: leg.map(str::to_owned),
             ..Filter::default()
         };
-        let act = Act::new("the key could not be released", "release", &filter, who)?;
+        let act = Act::new("the key could not be released", Action::ReleaseKey, &filter, who)?;
         let values = [("key", Value::from(key)), ("leg", Value::from(leg))];
         let sql = &self.texts.release_key;
-        transact!(self.operate_pool, act.what, lent => {
-            self.unblock(&mut lent, &act, (sql.at(0), sql.at(1)), &values).await
-        })
+        let (released, _) = transact!(self.operate_pool, act.what, lent => {
+            self.unblock(&mut lent, &act, None, (sql.at(0), sql.at(1)), &values).await
+        })?;
+        Ok(released)
     }
 
     /// Finds dead letters, does something with them, and lets those go that waited behind them. What a relay is holding
@@ -129,9 +121,10 @@ impl Inner {
         &self,
         lent: &mut Lent,
         act: &Act<'_>,
+        row: Option<i64>,
         (find, change): (&str, &str),
         values: &[(&'static str, Value)],
-    ) -> Result<u64> {
+    ) -> Result<(u64, i64)> {
         let letters = lent.rows(act.what, find, values.to_vec()).await?;
         if let Some(rows) = places(act.what, &letters)? {
             lent.change(act.what, change, params! { "rows" => rows }).await?;
@@ -144,19 +137,39 @@ impl Inner {
         }
         let keys: Vec<Json> = keys.iter().map(|(lane, key, leg)| json!([lane, key, leg])).collect();
         self.follow_on(lent, act.what, &keys).await?;
-        self.write_audit(lent, act, letters.len() as u64).await
+        let found = letters.len() as u64;
+        let row = self.write_batch(lent, act, row, found).await?;
+        Ok((found, row))
     }
 
     /// The last thing in the transaction.
     pub(crate) async fn write_audit(&self, lent: &mut Lent, act: &Act<'_>, affected: u64) -> Result<u64> {
+        self.write_batch(lent, act, None, affected).await?;
+        Ok(affected)
+    }
+
+    /// The same for one batch of a command: the first writes its row of the audit, the others add to it. Returns which row.
+    pub(crate) async fn write_batch(
+        &self,
+        lent: &mut Lent,
+        act: &Act<'_>,
+        row: Option<i64>,
+        affected: u64,
+    ) -> Result<i64> {
+        if let Some(row) = row {
+            let values = params! { "row" => row, "affected" => affected };
+            lent.change(act.what, self.texts.audit_add.first(), values).await?;
+            return Ok(row);
+        }
         let values = params! {
             "who" => act.who,
-            "action" => act.action,
+            "action" => act.action.as_str(),
             "filter" => &act.filter,
             "affected" => affected,
         };
-        lent.change(act.what, self.texts.audit.first(), values).await?;
-        Ok(affected)
+        lent.change(act.what, self.texts.audit.at(0), values).await?;
+        let written = lent.rows(act.what, self.texts.audit.at(1), ()).await?;
+        number(act.what, only(act.what, &written)?, 0)
     }
 }
 

@@ -2,7 +2,9 @@
 
 mod change;
 mod filter;
+mod hasten;
 mod pause;
+mod reap;
 mod view;
 
 use std::time::{Duration, SystemTime};
@@ -63,13 +65,18 @@ impl Inner {
         let rows = self.operate_pool.rows(what, self.texts.summary.first(), ()).await?;
         let row = only(what, &rows)?;
         let number = |at| number(what, row, at).map(count);
+        let age = |at| -> Result<Option<Duration>> {
+            let micros = number_or_null(what, row, at)?;
+            Ok(micros.map(|micros| Duration::from_micros(count(micros))))
+        };
         Ok(Summary {
             ready: number(0)?,
             waiting: number(1)?,
             failed: number(2)?,
             dead: number(3)?,
             delivered: number(4)?,
-            oldest_ready: number_or_null(what, row, 5)?.map(|micros| Duration::from_micros(count(micros))),
+            oldest_ready: age(5)?,
+            oldest_pending: age(5)?.max(age(6)?),
         })
     }
 }

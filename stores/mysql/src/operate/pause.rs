@@ -2,7 +2,7 @@
 
 use mysql_async::params;
 use sendoff::Result;
-use sendoff::store::{Pausable, PauseView};
+use sendoff::store::{Action, Pausable, PauseView};
 
 use super::change::{Act, places};
 use super::filter::like;
@@ -22,7 +22,7 @@ impl Inner {
     }
 
     pub(crate) async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
-        let act = act("the pause could not be set", "pause", what, who);
+        let act = act("the pause could not be set", Action::Pause, what, who);
         let (kind, name) = what.kind_and_name();
         transact!(self.operate_pool, act.what, lent => {
             let values = params! { "kind" => kind, "name" => name, "who" => who };
@@ -34,7 +34,7 @@ impl Inner {
     }
 
     pub(crate) async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
-        let act = act("the pause could not be ended", "resume", what, who);
+        let act = act("the pause could not be ended", Action::Resume, what, who);
         transact!(self.operate_pool, act.what, lent => self.end_pause(&mut lent, &act, what).await)
     }
 
@@ -74,7 +74,7 @@ impl Inner {
     }
 }
 
-fn act<'a>(what: &'a str, action: &'a str, paused: &Pausable, who: &'a str) -> Act<'a> {
+fn act<'a>(what: &'a str, action: Action, paused: &Pausable, who: &'a str) -> Act<'a> {
     let (kind, name) = paused.kind_and_name();
     Act {
         what,

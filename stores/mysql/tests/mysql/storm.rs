@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use sendoff::store::{
-    DeadReason, EmitStore, Filter, LegSettlement, OperateStore, OwnerId, Pausable, ReadRequest, RelayStore, RetryState,
-    Settlement, Verdict, Windows,
+    Command, DeadReason, EmitStore, Filter, Hasten, LegSettlement, OperateStore, OwnerId, Pausable, ReadRequest,
+    RelayStore, RetryState, Settlement, Verdict, Windows,
 };
 use sendoff_store_mysql::MysqlStore;
 use tokio::task::JoinSet;
@@ -152,10 +152,19 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
     let everything = Filter::default();
     let topic = Pausable::Topic("a".to_owned());
     while !stop.load(Ordering::Relaxed) {
-        store.retry_dead(&everything, None, 20, "ann").await?;
-        store.hasten(&everything, true, 20, "ann").await?;
+        store.retry_dead(&everything, None, 20, &mut Command::by("ann")).await?;
+        let how = Hasten {
+            reset: true,
+            scheduled: true,
+        };
+        store
+            .hasten(&everything, how, None, 20, &mut Command::by("ann"))
+            .await?;
+        store.reap_gone(Duration::from_secs(3600), "ann").await?;
         store.release_key("k1", None, "ann").await?;
-        store.discard_dead(&everything, None, 1, "ann").await?;
+        store
+            .discard_dead(&everything, None, 1, &mut Command::by("ann"))
+            .await?;
         store.pause(&topic, "ann").await?;
         store.resume(&topic, "ann").await?;
         store
@@ -167,7 +176,7 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
                     inbox: Some(Duration::from_secs(3600)),
                 },
                 10,
-                "ann",
+                &mut Command::by("ann"),
             )
             .await?;
         store.list(&everything, 10, 0).await?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use sendoff::store::Filter;
+use sendoff::store::{Action, Command, Filter};
 use sendoff::{Error, ErrorKind, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
@@ -18,15 +18,14 @@ use crate::store::Inner;
 pub(crate) struct Act<'a> {
     /// What could not be done, should it fail.
     pub(crate) what: &'a str,
-    /// The word for it.
-    pub(crate) action: &'a str,
+    pub(crate) action: Action,
     /// To what, as JSON.
     pub(crate) filter: String,
     pub(crate) who: &'a str,
 }
 
 impl<'a> Act<'a> {
-    fn new(what: &'a str, action: &'a str, filter: &Filter, who: &'a str) -> Result<Self> {
+    pub(crate) fn new(what: &'a str, action: Action, filter: &Filter, who: &'a str) -> Result<Self> {
         let filter = serde_json::to_string(filter).map_err(|error| {
             Error::new(ErrorKind::Invalid, what)
                 .because("the filter does not serialise")
@@ -47,26 +46,18 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         limit: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act::new("dead letters could not be retried", "retry", filter, who)?;
+        let who = command.who().to_owned();
+        let act = Act::new("dead letters could not be retried", Action::RetryDead, filter, &who)?;
         let (filter, limit) = (Columns::new(filter), number(limit));
         let mut params = filter.params();
         params.push((&limit, Type::INT8));
         params.push((&until, Type::TIMESTAMPTZ));
         let (lent, moved) = self.begin_act(&act, &self.texts.retry_dead, params).await?;
-        self.end_act(lent, &act, moved.len() as u64).await
-    }
-
-    pub(crate) async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        let action = if reset { "reset" } else { "hasten" };
-        let act = Act::new("messages could not be made due", action, filter, who)?;
-        let (filter, limit) = (Columns::new(filter), number(limit));
-        let mut params = filter.params();
-        params.push((&limit, Type::INT8));
-        params.push((&reset, Type::BOOL));
-        let (lent, due) = self.begin_act(&act, &self.texts.hasten, params).await?;
-        self.end_act(lent, &act, due.len() as u64).await
+        let moved = moved.len() as u64;
+        self.end_batch(lent, &act, command, moved).await?;
+        Ok(moved)
     }
 
     pub(crate) async fn discard_dead(
@@ -74,16 +65,19 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         limit: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let act = Act::new("dead letters could not be discarded", "discard", filter, who)?;
+        let who = command.who().to_owned();
+        let act = Act::new("dead letters could not be discarded", Action::DiscardDead, filter, &who)?;
         let (filter, limit) = (Columns::new(filter), number(limit));
         let mut params = filter.params();
         params.push((&limit, Type::INT8));
         params.push((&until, Type::TIMESTAMPTZ));
         let (lent, gone) = self.begin_act(&act, &self.texts.discard_dead, params).await?;
         self.let_go(&lent, act.what, &gone).await?;
-        self.end_act(lent, &act, gone.len() as u64).await
+        let gone = gone.len() as u64;
+        self.end_batch(lent, &act, command, gone).await?;
+        Ok(gone)
     }
 
     pub(crate) async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
@@ -92,7 +86,7 @@ impl Inner {
             leg: leg.map(str::to_owned),
             ..Filter::default()
         };
-        let act = Act::new("the key could not be released", "release", &filter, who)?;
+        let act = Act::new("the key could not be released", Action::ReleaseKey, &filter, who)?;
         let params: Vec<Param<'_>> = vec![(&key, Type::TEXT), (&leg, Type::TEXT)];
         let (lent, released) = self.begin_act(&act, &self.texts.release_key, params).await?;
         self.let_go(&lent, act.what, &released).await?;
@@ -132,18 +126,41 @@ impl Inner {
 
     /// Writes the audit and commits.
     pub(crate) async fn end_act(&self, lent: Lent, act: &Act<'_>, affected: u64) -> Result<u64> {
-        let count = i64::try_from(affected).unwrap_or(i64::MAX);
-        let audit = Statement {
-            sql: &self.texts.audit,
-            params: vec![
-                (&act.who, Type::TEXT),
-                (&act.action, Type::TEXT),
-                (&act.filter, Type::TEXT),
-                (&count, Type::INT8),
-            ],
-        };
-        lent.commit(act.what, &[audit]).await?;
-        lent.give_back();
+        self.end_batch(lent, act, &mut Command::by(act.who), affected).await?;
         Ok(affected)
+    }
+
+    /// The same for one batch of a command: the first writes its row of the audit, the others add to it.
+    pub(crate) async fn end_batch(
+        &self,
+        lent: Lent,
+        act: &Act<'_>,
+        command: &mut Command,
+        affected: u64,
+    ) -> Result<()> {
+        let affected = i64::try_from(affected).unwrap_or(i64::MAX);
+        let (row, action) = (command.row(), act.action.as_str());
+        let audit = if row.is_some() {
+            Statement {
+                sql: &self.texts.audit_add,
+                params: vec![(&row, Type::INT8), (&affected, Type::INT8)],
+            }
+        } else {
+            Statement {
+                sql: &self.texts.audit,
+                params: vec![
+                    (&act.who, Type::TEXT),
+                    (&action, Type::TEXT),
+                    (&act.filter, Type::TEXT),
+                    (&affected, Type::INT8),
+                ],
+            }
+        };
+        let written = lent.commit(act.what, &[audit]).await?;
+        lent.give_back();
+        if let Some(row) = written.first().and_then(|rows| rows.first()) {
+            command.is_noted(column(act.what, row, 0)?);
+        }
+        Ok(())
     }
 }

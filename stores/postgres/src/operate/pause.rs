@@ -1,7 +1,7 @@
 //! Pauses of topics and sinks.
 
 use sendoff::Result;
-use sendoff::store::{Pausable, PauseView};
+use sendoff::store::{Action, Pausable, PauseView};
 use tokio_postgres::types::Type;
 
 use super::change::Act;
@@ -13,7 +13,7 @@ use crate::store::Inner;
 
 impl Inner {
     pub(crate) async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
-        let act = act("the pause could not be set", "pause", what, who);
+        let act = act("the pause could not be set", Action::Pause, what, who);
         let (kind, name) = what.kind_and_name();
         let params: Vec<Param<'_>> = vec![(&kind, Type::TEXT), (&name, Type::TEXT), (&who, Type::TEXT)];
         let (lent, set) = self.begin_act(&act, &self.texts.pause, params).await?;
@@ -21,7 +21,7 @@ impl Inner {
     }
 
     pub(crate) async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
-        let act = act("the pause could not be ended", "resume", what, who);
+        let act = act("the pause could not be ended", Action::Resume, what, who);
         let (kind, name) = what.kind_and_name();
         let topics = topics(name);
         let params: Vec<Param<'_>> = vec![(&kind, Type::TEXT), (&name, Type::TEXT), (&topics, Type::TEXT)];
@@ -48,7 +48,7 @@ impl Inner {
     }
 }
 
-fn act<'a>(what: &'a str, action: &'a str, paused: &Pausable, who: &'a str) -> Act<'a> {
+fn act<'a>(what: &'a str, action: Action, paused: &Pausable, who: &'a str) -> Act<'a> {
     let (kind, name) = paused.kind_and_name();
     Act {
         what,

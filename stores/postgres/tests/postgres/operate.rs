@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::Message;
-use sendoff::store::{DeadReason, Filter, OperateStore, RetryState, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Filter, OperateStore, RetryState, Status, Verdict};
 
 use crate::scratch::{Relay, Scratch, message, topics};
 
@@ -117,7 +117,7 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&filter, None, usize::MAX, "alice")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("alice"))
             .await
             .unwrap(),
         5
@@ -125,7 +125,7 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&filter, None, usize::MAX, "alice")
+            .retry_dead(&filter, None, usize::MAX, &mut Command::by("alice"))
             .await
             .unwrap(),
         0
@@ -161,7 +161,7 @@ async fn a_dead_letter_whose_leg_waits_already_stays() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&Filter::default(), None, usize::MAX, "alice")
+            .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("alice"))
             .await
             .unwrap(),
         0

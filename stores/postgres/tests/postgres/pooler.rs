@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, RetryState, Verdict};
+use sendoff::store::{Command, EmitStore, MigrateStore, OperateStore, RelayStore, RetryState, Verdict};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{Relay, Scratch, message, random_name, server, topics};
@@ -58,7 +58,7 @@ async fn a_whole_life_passes_through_the_pooler() {
     assert_eq!(store.summary().await.unwrap(), Default::default());
     assert_eq!(
         store
-            .retry_dead(&Default::default(), None, usize::MAX, "alice")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("alice"))
             .await
             .unwrap(),
         0

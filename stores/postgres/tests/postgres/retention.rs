@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{OperateStore, RelayStore, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, OperateStore, RelayStore, Windows};
 
 use crate::scratch::Scratch;
 
@@ -182,20 +182,54 @@ async fn a_long_reader_is_not_waited_for() {
 }
 
 #[tokio::test]
-async fn an_operator_cleans_up_to_the_row() {
+async fn an_operator_drops_whole_days_and_cleans_up_the_rest_to_the_row() {
     let scratch = kept().await;
-    for days in [9, 6] {
+    for (days, rows) in [(10, 0), (9, 5000), (8, 2), (5, 5)] {
         partition(&scratch, days).await;
-        delivered(&scratch, days, 5).await;
+        delivered(&scratch, days, rows).await;
     }
     delivered(&scratch, 4, 2).await;
     let windows = Windows {
         delivered: Some(5 * DAY),
         ..Windows::default()
     };
-    for (deleted, remaining) in [(3, 7), (3, 4), (3, 1), (1, 0), (0, 0)] {
-        let cleaned = scratch.store.clean_up(&windows, 3, "ann").await.unwrap();
-        assert_eq!((cleaned.deleted, cleaned.remaining), (deleted, remaining));
+    let count = scratch.store.clean_count(&windows).await.unwrap();
+    assert_eq!(count, CleanCount { old: 5007, all: 5009 });
+    let mut command = Command::by("ann");
+    // A day that is over goes as a whole, whatever its size. Of the last one only some hours are old.
+    for (deleted, more) in [(0, true), (5000, true), (2, true), (3, true), (2, false)] {
+        let cleaned = scratch.store.clean_up(&windows, 3, &mut command).await.unwrap();
+        assert_eq!(cleaned, Cleaned { deleted, more });
     }
-    assert_eq!(scratch.value("SELECT count(*) FROM outbox_delivered").await, "2");
+    assert_eq!(scratch.value(DAYS).await, "1");
+    let count = scratch.store.clean_count(&windows).await.unwrap();
+    assert_eq!(count, CleanCount { old: 0, all: 2 });
+    assert_eq!(
+        scratch
+            .value("SELECT action || ' ' || affected FROM outbox_audit")
+            .await,
+        "cleanup 5007"
+    );
+}
+
+#[tokio::test]
+async fn behind_a_long_reader_a_day_is_cleaned_up_row_by_row() {
+    let scratch = kept().await;
+    partition(&scratch, 9).await;
+    delivered(&scratch, 9, 4).await;
+    let windows = Windows {
+        delivered: Some(5 * DAY),
+        ..Windows::default()
+    };
+    scratch.run("BEGIN; SELECT count(*) FROM outbox_delivered").await;
+    let mut command = Command::by("ann");
+    let cleaned = tokio::time::timeout(
+        Duration::from_secs(5),
+        scratch.store.clean_up(&windows, 3, &mut command),
+    );
+    let cleaned = cleaned.await.expect("nobody is waited for").unwrap();
+    assert_eq!(cleaned, Cleaned { deleted: 3, more: true });
+    scratch.run("COMMIT").await;
+    let cleaned = scratch.store.clean_up(&windows, 3, &mut command).await.unwrap();
+    assert_eq!((cleaned.deleted, scratch.value(DAYS).await.as_str()), (1, "0"));
 }

@@ -1,7 +1,7 @@
 //! The roles can do their work, and nothing else.
 
 use sendoff::emit::Names;
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, Verdict, Windows};
+use sendoff::store::{Command, EmitStore, Filter, Hasten, MigrateStore, OperateStore, RelayStore, Verdict, Windows};
 use sendoff::{ErrorKind, Message};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::Client;
@@ -206,11 +206,12 @@ async fn relay_operator_and_viewer_have_what_they_need() {
         store.retire(relay.owner).await.unwrap();
         assert_eq!(store.backlog().await.unwrap().dead, 1);
     }
-    let operator = roles.store(&roles.login("operator").await);
+    let operator_url = roles.login("operator").await;
+    let operator = roles.store(&operator_url);
     assert_eq!(operator.summary().await.unwrap().dead, 1);
     assert_eq!(
         operator
-            .retry_dead(&Default::default(), None, usize::MAX, "alice")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("alice"))
             .await
             .unwrap(),
         1
@@ -225,12 +226,27 @@ async fn relay_operator_and_viewer_have_what_they_need() {
         dedup: true,
         inbox: Some(std::time::Duration::ZERO),
     };
-    operator.clean_up(&everything, 100, "alice").await.unwrap();
+    let mut command = Command::by("alice");
+    for _ in 0..2 {
+        operator.clean_up(&everything, 100, &mut command).await.unwrap();
+    }
+    operator.clean_count(&everything).await.unwrap();
+    let all = Filter::default();
+    operator.hasten_count(&all, Hasten::default()).await.unwrap();
+    operator
+        .hasten(&all, Hasten::default(), None, 9, &mut command)
+        .await
+        .unwrap();
+    operator.reap_gone(crate::scratch::LEASE, "alice").await.unwrap();
+    let client = connect_to(&operator_url).await;
+    for sql in ["UPDATE outbox_audit SET who = 'eve'", "DELETE FROM outbox_audit"] {
+        is_denied(&client, &roles.names.render(sql)).await;
+    }
     let viewer = roles.store(&roles.login("viewer").await);
     assert_eq!(viewer.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 2);
     assert_eq!(
         viewer
-            .retry_dead(&Default::default(), None, usize::MAX, "eve")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("eve"))
             .await
             .unwrap_err()
             .kind(),
@@ -299,14 +315,31 @@ async fn a_worker_works_on_items_and_can_do_nothing_else() {
     let failed = operator.failed_items(&[], i64::MIN, 10).await.unwrap();
     assert_eq!(failed.len(), 2);
     let one = [failed[0].id.unwrap()];
-    assert_eq!(operator.retry_failed(&one, 10, "alice").await.unwrap(), 1);
-    assert_eq!(operator.discard_failed(&[], 10, "alice").await.unwrap(), 1);
+    assert_eq!(
+        operator
+            .retry_failed(&one, 10, &Filter::default(), &mut Command::by("alice"))
+            .await
+            .unwrap(),
+        1
+    );
+    assert_eq!(
+        operator
+            .discard_failed(&[], 10, &Filter::default(), &mut Command::by("alice"))
+            .await
+            .unwrap(),
+        1
+    );
     operator.reap(LEASE).await.unwrap();
+    operator.reap_gone(LEASE, "alice").await.unwrap();
     let viewer = roles.store(&roles.login("viewer").await);
     assert_eq!(viewer.item_counts().await.unwrap().failed, 0);
     for denied in [
-        viewer.discard_failed(&[], 10, "eve").await,
-        viewer.retry_failed(&[], 10, "eve").await,
+        viewer
+            .discard_failed(&[], 10, &Filter::default(), &mut Command::by("eve"))
+            .await,
+        viewer
+            .retry_failed(&[], 10, &Filter::default(), &mut Command::by("eve"))
+            .await,
         viewer.reap(LEASE).await,
     ] {
         assert_eq!(denied.unwrap_err().kind(), ErrorKind::Denied);

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sendoff::Message;
 use sendoff::store::{
-    BlockedKey, DeadReason, Delivery, OperateStore, RelayStore, RetryState, Row, Settlement, Verdict,
+    BlockedKey, Command, DeadReason, Delivery, OperateStore, RelayStore, RetryState, Row, Settlement, Verdict,
 };
 
 use crate::scratch::{Relay, Scratch, connect, message, topics};
@@ -223,7 +223,7 @@ async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
     assert_eq!(
         scratch
             .store
-            .retry_dead(&Default::default(), None, usize::MAX, "test")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("test"))
             .await
             .unwrap(),
         1

@@ -5,11 +5,11 @@ use std::time::SystemTime;
 use rusqlite::types::Value;
 use rusqlite::{Connection, Transaction, params_from_iter};
 use sendoff::Result;
-use sendoff::store::Filter;
+use sendoff::store::{Action, Command, Filter};
 
+use super::audit::write_batch;
 use super::filter::{as_asked, number, values};
 use super::keys::{Released, let_go};
-use super::write_audit;
 use crate::clock::from_time;
 use crate::lease::write;
 use crate::sql::Sql;
@@ -21,31 +21,16 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         limit: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let (asked, who) = (filter.clone(), who.to_owned());
-        let act = move |tx: &Transaction<'_>, sql: &Sql| {
-            let retried = retry_dead(tx, sql, &asked, until, limit)?;
-            write_audit(tx, sql, &who, "retry", &as_asked(&asked), retried)?;
-            Ok(retried)
+        let batch = Batch {
+            what: "dead letters could not be retried",
+            action: Action::RetryDead,
+            asked: as_asked(filter),
         };
-        self.act("dead letters could not be retried", act).await
-    }
-
-    pub(super) async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        let (asked, who) = (filter.clone(), who.to_owned());
-        let act = move |tx: &Transaction<'_>, sql: &Sql| {
-            let mut values = values(&asked);
-            values.extend([Value::Integer(number(limit)), Value::Integer(i64::from(reset))]);
-            let hastened = tx
-                .prepare_cached(sql.hasten.first())?
-                .execute(params_from_iter(values))?;
-            let hastened = u64::try_from(hastened).unwrap_or(u64::MAX);
-            let action = if reset { "reset" } else { "hasten" };
-            write_audit(tx, sql, &who, action, &as_asked(&asked), hastened)?;
-            Ok(hastened)
-        };
-        self.act("messages could not be made due", act).await
+        let filter = filter.clone();
+        let act = move |tx: &Transaction<'_>, sql: &Sql| retry_dead(tx, sql, &filter, until, limit);
+        self.act_for(command, batch, act, |retried| *retried).await
     }
 
     pub(super) async fn discard_dead(
@@ -53,21 +38,42 @@ impl Inner {
         filter: &Filter,
         until: Option<SystemTime>,
         limit: usize,
-        who: &str,
+        command: &mut Command,
     ) -> Result<u64> {
-        let (asked, who) = (filter.clone(), who.to_owned());
+        let batch = Batch {
+            what: "dead letters could not be discarded",
+            action: Action::DiscardDead,
+            asked: as_asked(filter),
+        };
+        let mut values = values(filter);
+        values.extend([Value::Integer(number(limit)), until_value(until)]);
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
-            let mut values = values(&asked);
-            values.extend([Value::Integer(number(limit)), until_value(until)]);
             let mut statement = tx.prepare_cached(sql.discard_dead.first())?;
             let rows = statement.query_map(params_from_iter(values), Released::read)?;
             let gone: Vec<Released> = rows.collect::<rusqlite::Result<_>>()?;
             let_go(tx, sql, &gone)?;
-            let discarded = u64::try_from(gone.len()).unwrap_or(u64::MAX);
-            write_audit(tx, sql, &who, "discard", &as_asked(&asked), discarded)?;
-            Ok(discarded)
+            Ok(u64::try_from(gone.len()).unwrap_or(u64::MAX))
         };
-        self.act("dead letters could not be discarded", act).await
+        self.act_for(command, batch, act, |discarded| *discarded).await
+    }
+
+    /// Does one batch of a command, and writes it into the audit: `count` tells how much it changed.
+    pub(crate) async fn act_for<T: Send + 'static>(
+        &self,
+        command: &mut Command,
+        batch: Batch,
+        act: impl FnOnce(&Transaction<'_>, &Sql) -> rusqlite::Result<T> + Send + 'static,
+        count: impl FnOnce(&T) -> u64 + Send + 'static,
+    ) -> Result<T> {
+        let by = command.clone();
+        let noted = move |tx: &Transaction<'_>, sql: &Sql| {
+            let done = act(tx, sql)?;
+            let row = write_batch(tx, sql, &by, batch.action, &batch.asked, count(&done))?;
+            Ok((done, row))
+        };
+        let (done, row) = self.act(batch.what, noted).await?;
+        command.is_noted(row);
+        Ok(done)
     }
 
     /// Does something in a transaction on the operators' connection.
@@ -89,6 +95,15 @@ impl Inner {
 
 fn until_value(until: Option<SystemTime>) -> Value {
     until.map_or(Value::Null, |at| Value::Integer(from_time(at)))
+}
+
+/// One batch of a command.
+pub(crate) struct Batch {
+    /// What could not be done, should it fail.
+    pub(crate) what: &'static str,
+    pub(crate) action: Action,
+    /// On what, as JSON.
+    pub(crate) asked: String,
 }
 
 /// One by one, because a letter whose place is taken stays, and does not count.

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, Transaction, params};
 use sendoff::Result;
-use sendoff::store::AuditView;
+use sendoff::store::{Action, AuditView, Command};
 
 use super::filter::number;
 use super::look::count;
@@ -11,18 +11,34 @@ use crate::sql::Sql;
 use crate::store::Inner;
 
 /// Writes down what an operator does, in the same transaction.
-pub(crate) fn write_audit(
+pub(super) fn write_audit(
     tx: &Transaction<'_>,
     sql: &Sql,
     who: &str,
-    action: &str,
+    action: Action,
     asked: &str,
     affected: u64,
 ) -> rusqlite::Result<()> {
+    write_batch(tx, sql, &Command::by(who), action, asked, affected).map(drop)
+}
+
+/// The same for one batch of a command: the first writes its row, the others add to it. Returns which row.
+pub(super) fn write_batch(
+    tx: &Transaction<'_>,
+    sql: &Sql,
+    command: &Command,
+    action: Action,
+    asked: &str,
+    affected: u64,
+) -> rusqlite::Result<i64> {
     let affected = i64::try_from(affected).unwrap_or(i64::MAX);
+    if let Some(row) = command.row() {
+        tx.prepare_cached(sql.audit_add.first())?.execute([row, affected])?;
+        return Ok(row);
+    }
     tx.prepare_cached(sql.audit.first())?
-        .execute(params![who, action, asked, affected])?;
-    Ok(())
+        .execute(params![command.who(), action.as_str(), asked, affected])?;
+    Ok(tx.last_insert_rowid())
 }
 
 impl Inner {

@@ -37,7 +37,7 @@ pub(super) fn number(number: usize) -> i64 {
 }
 
 /// A filter as the audit keeps it.
-pub(super) fn as_asked(filter: &Filter) -> String {
+pub(crate) fn as_asked(filter: &Filter) -> String {
     // Only a time before the epoch does not serialise, and none of these is.
     serde_json::to_string(filter).unwrap_or_else(|_| "{}".to_owned())
 }

@@ -1,12 +1,12 @@
 //! Keys whose messages wait behind another.
 
 use rusqlite::{Connection, Row, Transaction, params};
-use sendoff::store::{BlockedKey, KeyView, Lane};
+use sendoff::store::{Action, BlockedKey, KeyView, Lane};
 use sendoff::{Result, Uuid};
 
+use super::audit::write_audit;
 use super::filter::number;
 use super::look::count;
-use super::write_audit;
 use crate::clock::to_time;
 use crate::settle::{follow_on, legs_behind};
 use crate::sql::Sql;
@@ -67,7 +67,7 @@ impl Inner {
             let_go(tx, sql, &released)?;
             let asked = serde_json::json!({"key": key, "leg": leg}).to_string();
             let released = u64::try_from(released.len()).unwrap_or(u64::MAX);
-            write_audit(tx, sql, &who, "release", &asked, released)?;
+            write_audit(tx, sql, &who, Action::ReleaseKey, &asked, released)?;
             Ok(released)
         };
         self.act("the key could not be released", act).await

@@ -61,14 +61,18 @@ impl Inner {
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             connection.prepare_cached(sql.summary.first())?.query_row([], |row| {
-                let age = row.get::<_, Option<i64>>(5)?;
+                let age = |at| -> rusqlite::Result<Option<Duration>> {
+                    let micros = row.get::<_, Option<i64>>(at)?;
+                    Ok(micros.map(|micros| Duration::from_micros(u64::try_from(micros).unwrap_or_default())))
+                };
                 Ok(Summary {
                     ready: count(row, 0)?,
                     waiting: count(row, 1)?,
                     failed: count(row, 2)?,
                     dead: count(row, 3)?,
                     delivered: count(row, 4)?,
-                    oldest_ready: age.map(|age| Duration::from_micros(u64::try_from(age).unwrap_or_default())),
+                    oldest_ready: age(5)?,
+                    oldest_pending: age(5)?.max(age(6)?),
                 })
             })
         };

@@ -3,22 +3,25 @@
 mod act;
 mod audit;
 mod filter;
+mod hasten;
 mod keys;
 mod lanes;
 mod look;
 mod pause;
+mod reap;
 mod stored;
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    AuditView, Cleaned, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Stored, Summary, Windows,
+    AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LaneView, Listing, OperateStore,
+    Pausable, PauseView, Place, Reaped, Stored, Summary, Windows,
 };
 use sendoff::{Result, Uuid};
 
-pub(crate) use self::audit::write_audit;
-pub(crate) use self::filter::spellings;
+pub(crate) use self::act::Batch;
+pub(crate) use self::filter::{as_asked, spellings};
 pub(crate) use self::stored::stored;
 use crate::SqliteStore;
 
@@ -40,20 +43,43 @@ impl OperateStore for SqliteStore {
         self.0.now().await
     }
 
-    async fn retry_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.0.retry_dead(filter, until, limit, who).await
+    async fn retry_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.0.retry_dead(filter, until, limit, command).await
     }
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
         self.0.count(filter).await
     }
 
-    async fn hasten(&self, filter: &Filter, reset: bool, limit: usize, who: &str) -> Result<u64> {
-        self.0.hasten(filter, reset, limit, who).await
+    async fn hasten(
+        &self,
+        filter: &Filter,
+        how: Hasten,
+        after: Option<&Place>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<Hastened> {
+        self.0.hasten(filter, how, after, limit, command).await
     }
 
-    async fn discard_dead(&self, filter: &Filter, until: Option<SystemTime>, limit: usize, who: &str) -> Result<u64> {
-        self.0.discard_dead(filter, until, limit, who).await
+    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+        self.0.hasten_count(filter, how).await
+    }
+
+    async fn discard_dead(
+        &self,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
+        command: &mut Command,
+    ) -> Result<u64> {
+        self.0.discard_dead(filter, until, limit, command).await
     }
 
     async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
@@ -80,8 +106,16 @@ impl OperateStore for SqliteStore {
         self.0.pauses().await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, who: &str) -> Result<Cleaned> {
-        self.0.clean_up(windows, limit, who).await
+    async fn reap_gone(&self, stale_after: Duration, who: &str) -> Result<Reaped> {
+        self.0.reap_gone(stale_after, who).await
+    }
+
+    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
+        self.0.clean_count(windows).await
+    }
+
+    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        self.0.clean_up(windows, limit, command).await
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {

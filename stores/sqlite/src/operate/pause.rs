@@ -1,10 +1,10 @@
 //! Pausing topics and sinks.
 
 use rusqlite::{Connection, Row, Transaction, params};
-use sendoff::store::{Pausable, PauseView};
+use sendoff::store::{Action, Pausable, PauseView};
 use sendoff::{Pattern, Result};
 
-use super::write_audit;
+use super::audit::write_audit;
 use crate::clock::to_time;
 use crate::sql::Sql;
 use crate::store::Inner;
@@ -18,7 +18,7 @@ impl Inner {
                 .prepare_cached(sql.pause.first())?
                 .execute(params![kind, name, who])?
                 > 0;
-            write_audit(tx, sql, &who, "pause", &as_asked(&what), u64::from(paused))?;
+            write_audit(tx, sql, &who, Action::Pause, &as_asked(&what), u64::from(paused))?;
             Ok(paused)
         };
         self.act("the pause could not be noted", act).await
@@ -32,7 +32,7 @@ impl Inner {
             if let (true, Pausable::Topic(topic)) = (resumed, &what) {
                 make_due(tx, sql, topic)?;
             }
-            write_audit(tx, sql, &who, "resume", &as_asked(&what), u64::from(resumed))?;
+            write_audit(tx, sql, &who, Action::Resume, &as_asked(&what), u64::from(resumed))?;
             Ok(resumed)
         };
         self.act("the pause could not be ended", act).await

@@ -1,4 +1,4 @@
-use sendoff::store::{BlockedKey, Filter, OperateStore, RelayStore, SettleReport, Verdict};
+use sendoff::store::{BlockedKey, Command, Filter, OperateStore, RelayStore, SettleReport, Verdict};
 
 use crate::outbox::{TestOutbox, TestRelay, dead, down, keyed, parked, retry, text};
 
@@ -141,7 +141,7 @@ async fn a_dead_head_that_blocks_holds_its_followers_until_an_operator_acts() {
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), None, usize::MAX, "ops")
+            .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("ops"))
             .await
             .unwrap(),
         1
@@ -232,7 +232,7 @@ async fn a_row_that_was_not_routed_yet_holds_and_lets_go_every_leg() {
     assert_eq!(queue(&outbox), "2:held 2:held");
     outbox
         .store
-        .retry_dead(&Filter::default(), None, usize::MAX, "ops")
+        .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("ops"))
         .await
         .unwrap();
     assert_eq!(queue(&outbox), "1:retry:due 2:held 2:held");

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use sendoff::store::{Filter, OperateStore, RelayStore, Status};
+use sendoff::store::{Command, Filter, Hasten, OperateStore, RelayStore, Status};
 use sendoff::{Event, Message};
 
 use crate::outbox::{TestOutbox, dead, keyed, parked, retry, text};
@@ -144,16 +144,31 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
     }
     let some = filter(|f| f.topic = Some("nothing.*".to_owned()));
     assert_eq!(
-        outbox.store.retry_dead(&some, None, usize::MAX, "ann").await.unwrap(),
+        outbox
+            .store
+            .retry_dead(&some, None, usize::MAX, &mut Command::by("ann"))
+            .await
+            .unwrap(),
         0
     );
     let other = filter(|f| f.status = Some(Status::Retry));
     assert_eq!(
-        outbox.store.retry_dead(&other, None, usize::MAX, "ann").await.unwrap(),
+        outbox
+            .store
+            .retry_dead(&other, None, usize::MAX, &mut Command::by("ann"))
+            .await
+            .unwrap(),
         0
     );
     let all = filter(|f| f.status = Some(Status::Dead));
-    assert_eq!(outbox.store.retry_dead(&all, None, usize::MAX, "ann").await.unwrap(), 3);
+    assert_eq!(
+        outbox
+            .store
+            .retry_dead(&all, None, usize::MAX, &mut Command::by("ann"))
+            .await
+            .unwrap(),
+        3
+    );
     let rows = relay.deliveries().await;
     assert_eq!(
         rows.iter().map(|row| &row.payload[..]).collect::<Vec<_>>(),
@@ -191,7 +206,7 @@ async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), None, usize::MAX, "ann")
+            .retry_dead(&Filter::default(), None, usize::MAX, &mut Command::by("ann"))
             .await
             .unwrap(),
         1
@@ -248,7 +263,7 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), None, 1, "ann")
+            .retry_dead(&Filter::default(), None, 1, &mut Command::by("ann"))
             .await
             .unwrap(),
         1
@@ -257,7 +272,7 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), None, 0, "ann")
+            .retry_dead(&Filter::default(), None, 0, &mut Command::by("ann"))
             .await
             .unwrap(),
         0
@@ -265,7 +280,7 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Filter::default(), None, 9, "ann")
+            .retry_dead(&Filter::default(), None, 9, &mut Command::by("ann"))
             .await
             .unwrap(),
         1
@@ -298,22 +313,35 @@ async fn waiting_messages_are_made_due_and_held_ones_are_not() {
     relay.settle(&rows[2], &[("audit", retry(60))]).await;
     assert_eq!(due_and_not(&outbox), (String::new(), "1,2,3,4".to_owned()));
 
-    let hasten = async |filter: Filter, reset, limit| outbox.store.hasten(&filter, reset, limit, "ann").await.unwrap();
-    assert_eq!(hasten(filter(|f| f.status = Some(Status::Dead)), true, 9).await, 0);
-    assert_eq!(hasten(filter(|f| f.status = Some(Status::Pending)), false, 9).await, 1);
+    let hasten = async |filter: Filter, reset, scheduled, limit| {
+        let how = Hasten { reset, scheduled };
+        let by = &mut Command::by("ann");
+        let hastened = outbox.store.hasten(&filter, how, None, limit, by).await.unwrap();
+        (hastened.due, hastened.next.map(|place| place.seq))
+    };
+    let pending = || filter(|f| f.status = Some(Status::Pending));
+    assert_eq!(
+        hasten(filter(|f| f.status = Some(Status::Dead)), true, true, 9).await,
+        (0, None)
+    );
+    assert_eq!(hasten(pending(), false, false, 9).await, (0, None));
+    assert_eq!(hasten(pending(), false, true, 9).await, (1, None));
     assert_eq!(due_and_not(&outbox).0, "4");
-    assert_eq!(hasten(Filter::default(), false, 1).await, 1);
-    assert_eq!(due_and_not(&outbox).0, "1,4");
+    assert_eq!(hasten(Filter::default(), false, false, 1).await.0, 1);
     assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 1);
     assert_eq!(
-        hasten(Filter::default(), true, 9).await,
-        2,
+        hasten(Filter::default(), true, false, 9).await,
+        (2, None),
         "one becomes due, both forget their attempts"
     );
     assert_eq!(due_and_not(&outbox), ("1,3,4".to_owned(), "2".to_owned()));
     assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 0);
-    assert_eq!(hasten(Filter::default(), true, 9).await, 0);
-    assert!(actions(&outbox).starts_with("ann reset 0,ann hasten 1,ann hasten 1,ann reset 2"));
+    assert_eq!(hasten(Filter::default(), true, false, 9).await, (0, None));
+    let done = actions(&outbox);
+    assert!(
+        done.starts_with("ann reset 0,ann retry 0,ann retry 1,ann retry 1,ann reset 2"),
+        "{done}"
+    );
 }
 
 #[tokio::test]
@@ -329,12 +357,19 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     }
     relay.settle(&rows[3], &[("audit", dead(false))]).await;
     let other = filter(|f| f.payload = Some("other".to_owned()));
-    assert_eq!(outbox.store.discard_dead(&other, None, 9, "ann").await.unwrap(), 1);
+    assert_eq!(
+        outbox
+            .store
+            .discard_dead(&other, None, 9, &mut Command::by("ann"))
+            .await
+            .unwrap(),
+        1
+    );
     assert_eq!(due_and_not(&outbox), (String::new(), "2,3".to_owned()));
     assert_eq!(
         outbox
             .store
-            .discard_dead(&Filter::default(), None, 0, "ann")
+            .discard_dead(&Filter::default(), None, 0, &mut Command::by("ann"))
             .await
             .unwrap(),
         0
@@ -342,7 +377,7 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     assert_eq!(
         outbox
             .store
-            .discard_dead(&Filter::default(), None, 9, "ann")
+            .discard_dead(&Filter::default(), None, 9, &mut Command::by("ann"))
             .await
             .unwrap(),
         1
@@ -490,35 +525,23 @@ async fn cleaning_up_deletes_what_is_older_than_its_windows() {
          UPDATE outbox_dedup SET until = 1 WHERE idempotency_key < '2';",
     );
     let hour = Some(Duration::from_secs(3600));
-    let clean = async |windows, limit| outbox.store.clean_up(&windows, limit, "ann").await.unwrap();
-    let nothing = Cleaned {
-        deleted: 0,
-        remaining: 0,
+    let clean = async |windows, limit| {
+        let cleaned = outbox.store.clean_up(&windows, limit, &mut Command::by("ann")).await;
+        let Cleaned { deleted, more } = cleaned.unwrap();
+        (deleted, more)
     };
-    assert_eq!(clean(Windows::default(), 100).await, nothing);
+    assert_eq!(clean(Windows::default(), 100).await, (0, false));
     let windows = Windows {
         delivered: hour,
         dead: hour,
         dedup: true,
         inbox: hour,
     };
-    assert_eq!(
-        clean(windows, 3).await,
-        Cleaned {
-            deleted: 3,
-            remaining: 2
-        }
-    );
-    assert_eq!(
-        clean(windows, 3).await,
-        Cleaned {
-            deleted: 2,
-            remaining: 0
-        }
-    );
+    assert_eq!(clean(windows, 3).await, (3, true));
+    assert_eq!(clean(windows, 3).await, (2, false));
     let left = |table: &str| outbox.ask::<String>(&format!("SELECT group_concat(idempotency_key) FROM outbox_{table}"));
     assert_eq!(left("delivered"), "2");
     assert_eq!(left("dead"), "3,5", "one blocks its key, one is young");
     assert_eq!(left("dedup"), "2,3,4,5");
-    assert_eq!(actions(&outbox), "ann clean 0,ann clean 3,ann clean 2");
+    assert_eq!(actions(&outbox), "ann cleanup 0,ann cleanup 3,ann cleanup 2");
 }

@@ -1,4 +1,4 @@
-use sendoff::store::{DeadReason, OperateStore, Place, RelayStore, Row, Status, Verdict};
+use sendoff::store::{Command, DeadReason, OperateStore, Place, RelayStore, Row, Status, Verdict};
 
 use crate::outbox::TestOutbox;
 
@@ -138,7 +138,7 @@ async fn every_odd_row_becomes_a_dead_letter_and_spoils_no_other() {
     assert_eq!(
         outbox
             .store
-            .retry_dead(&Default::default(), None, usize::MAX, "ops")
+            .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("ops"))
             .await
             .unwrap(),
         ODD.len() as u64
