@@ -112,13 +112,14 @@ async fn the_session_is_left_as_it_was() {
     let harness = Harness::fresh().await;
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut connection = MySqlConnection::connect(&emit_suite::mysql_url()).await.unwrap();
-    let session = "SELECT CONCAT_WS(' ', @@autocommit, @@time_zone, @@sql_mode, @@tx_isolation, @@collation_connection, \
-        DATABASE())";
+    // The isolation has one name on MariaDB and another on MySQL.
+    let session = "SHOW SESSION VARIABLES WHERE variable_name IN ('autocommit', 'time_zone', 'sql_mode', 'tx_isolation', \
+        'transaction_isolation', 'collation_connection')";
     let settings = async |connection: &mut MySqlConnection| {
-        sqlx::query_scalar::<_, String>(session)
-            .fetch_one(connection)
-            .await
-            .unwrap()
+        let settings = sqlx::query_as::<_, (String, String)>(session).fetch_all(&mut *connection);
+        let settings = settings.await.unwrap();
+        let database = sqlx::query_scalar::<_, String>("SELECT DATABASE()").fetch_one(connection);
+        (settings, database.await.unwrap())
     };
     let before = settings(&mut connection).await;
     let mut tx = connection.begin().await.unwrap();

@@ -149,13 +149,13 @@ INSERT IGNORE INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)
 SELECT lane FROM numbers;
 
--- Idempotency keys within their window, whether or not the first message is still here. stored: its message was
+-- Idempotency keys within their window, whether or not the first message is still here. is_stored: its message was
 -- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
 -- Both parts of the key are the bytes of the text.
 CREATE TABLE IF NOT EXISTS outbox_dedup (
     id CHAR(36) CHARACTER SET ascii COLLATE ascii_general_ci NOT NULL,
     until DATETIME(6) NOT NULL,
-    stored BOOLEAN NOT NULL DEFAULT false,
+    is_stored BOOLEAN NOT NULL DEFAULT false,
     topic VARBINARY(1024) NOT NULL,
     idempotency_key VARBINARY(1024) NOT NULL,
     PRIMARY KEY (topic, idempotency_key),
@@ -204,7 +204,7 @@ DROP PROCEDURE IF EXISTS outbox_uuid_v7;
 CREATE PROCEDURE outbox_uuid_v7(OUT p_id CHAR(36) CHARACTER SET ascii)
 NO SQL
 BEGIN
-    DECLARE v_random CHAR(32) CHARACTER SET ascii DEFAULT MD5(CONCAT(UUID(), RAND()));
+    DECLARE v_random CHAR(32) CHARACTER SET ascii DEFAULT LEFT(SHA2(CONCAT(UUID(), RAND()), 256), 32);
     DECLARE v_time CHAR(12) CHARACTER SET ascii DEFAULT LPAD(
         LOWER(HEX(TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) DIV 1000)), 12, '0');
     SET p_id = CONCAT(
@@ -224,7 +224,8 @@ CREATE PROCEDURE outbox_dedup_take(
 MODIFIES SQL DATA
 BEGIN
     DECLARE v_window BIGINT;
-    DECLARE v_lock VARCHAR(64) DEFAULT CONCAT('sendoff ', MD5(CONCAT(DATABASE(), p_topic, 0x00, p_idempotency_key)));
+    DECLARE v_lock VARCHAR(64) DEFAULT CONCAT(
+        'sendoff ', LEFT(SHA2(CONCAT(DATABASE(), p_topic, 0x00, p_idempotency_key), 256), 32));
     DECLARE EXIT HANDLER FOR SQLEXCEPTION
     BEGIN
         DO RELEASE_LOCK(v_lock);
@@ -232,9 +233,9 @@ BEGIN
     END;
     -- By SELECT INTO: as a subquery of SET or DEFAULT it would lock what it reads. What this transaction has taken itself
     -- is seen here, too: asking for the lock below would wait for those who wait for this transaction.
-    SELECT max(id), max(stored) INTO p_holder, p_stored FROM outbox_dedup
+    SELECT max(id), max(is_stored) INTO p_holder, p_stored FROM outbox_dedup
     WHERE topic = p_topic AND idempotency_key = p_idempotency_key AND until > UTC_TIMESTAMP(6)
-        AND (stored OR id = p_id);
+        AND (is_stored OR id = p_id);
     IF p_holder IS NULL THEN
         SELECT coalesce(max(CAST(value AS SIGNED)), 604800) INTO v_window
         FROM outbox_setting WHERE name = 'dedup_window_seconds';
@@ -247,10 +248,10 @@ BEGIN
         ON DUPLICATE KEY UPDATE
             -- In this order: each assignment sees those before it. A key whose message was never written is free, too:
             -- the statement that took it failed, and its transaction was committed all the same.
-            id = IF(until <= UTC_TIMESTAMP(6) OR NOT stored, VALUES(id), id),
-            stored = IF(until <= UTC_TIMESTAMP(6), false, stored),
-            until = IF(id = VALUES(id) AND NOT stored, VALUES(until), until);
-        SELECT id, stored INTO p_holder, p_stored FROM outbox_dedup
+            id = IF(until <= UTC_TIMESTAMP(6) OR NOT is_stored, VALUES(id), id),
+            is_stored = IF(until <= UTC_TIMESTAMP(6), false, is_stored),
+            until = IF(id = VALUES(id) AND NOT is_stored, VALUES(until), until);
+        SELECT id, is_stored INTO p_holder, p_stored FROM outbox_dedup
         WHERE topic = p_topic AND idempotency_key = p_idempotency_key FOR UPDATE;
         DO RELEASE_LOCK(v_lock);
     END IF;
@@ -283,9 +284,9 @@ BEGIN
             SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1062, MESSAGE_TEXT = v_words;
         END IF;
         IF NOT v_stored THEN
-            UPDATE outbox_dedup SET stored = true
+            UPDATE outbox_dedup SET is_stored = true
             WHERE topic = CAST(NEW.topic AS BINARY) AND idempotency_key = CAST(NEW.idempotency_key AS BINARY)
-                AND NOT stored;
+                AND NOT is_stored;
             SET v_stored = ROW_COUNT() = 0;
         END IF;
     END IF;

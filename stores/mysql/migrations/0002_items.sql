@@ -60,9 +60,9 @@ BEGIN
             SIGNAL SQLSTATE '23000' SET MYSQL_ERRNO = 1062, MESSAGE_TEXT = v_words;
         END IF;
         IF NOT v_stored THEN
-            UPDATE outbox_dedup SET stored = true
+            UPDATE outbox_dedup SET is_stored = true
             WHERE topic = CAST(NEW.topic AS BINARY) AND idempotency_key = CAST(NEW.idempotency_key AS BINARY)
-                AND NOT stored;
+                AND NOT is_stored;
             SET v_stored = ROW_COUNT() = 0;
         END IF;
         IF v_stored THEN

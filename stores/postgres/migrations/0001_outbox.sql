@@ -182,12 +182,12 @@ CREATE TABLE outbox_lane (
 ) WITH (fillfactor = 10);
 INSERT INTO outbox_lane (lane) SELECT generate_series(0, 79);
 
--- Idempotency keys within their window, whether or not the first message is still here. stored: its message was
+-- Idempotency keys within their window, whether or not the first message is still here. is_stored: its message was
 -- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
 CREATE TABLE outbox_dedup (
     id uuid NOT NULL,
     until timestamptz NOT NULL,
-    stored boolean NOT NULL DEFAULT false,
+    is_stored boolean NOT NULL DEFAULT false,
     topic text NOT NULL,
     idempotency_key text NOT NULL,
     PRIMARY KEY (topic, idempotency_key)
@@ -250,7 +250,7 @@ BEGIN
             (SELECT value::bigint FROM outbox_setting WHERE name = 'dedup_window_seconds'), 604800
         ) * interval '1 second', p_topic, p_idempotency_key
         ON CONFLICT (topic, idempotency_key) DO UPDATE SET
-            id = excluded.id, until = excluded.until, stored = false
+            id = excluded.id, until = excluded.until, is_stored = false
         WHERE d.until <= now();
         IF FOUND THEN
             RETURN p_id;
@@ -274,8 +274,8 @@ BEGIN
                 DETAIL = 'The first one is ' || v_holder || '.',
                 HINT = 'Use outbox_emit() to get the first id instead of an error.';
         END IF;
-        UPDATE outbox_dedup SET stored = true
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT stored;
+        UPDATE outbox_dedup SET is_stored = true
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT is_stored;
         IF NOT FOUND THEN
             RETURN NULL;             -- the very same message was written before
         END IF;

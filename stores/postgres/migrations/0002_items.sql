@@ -70,8 +70,8 @@ BEGIN
                 DETAIL = 'The first one is ' || v_holder || '.',
                 HINT = 'Use outbox_emit_item() to get the first id instead of an error.';
         END IF;
-        UPDATE outbox_dedup SET stored = true
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT stored;
+        UPDATE outbox_dedup SET is_stored = true
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT is_stored;
         IF NOT FOUND THEN
             RETURN NULL;             -- the very same item was written before
         END IF;

@@ -174,12 +174,12 @@ INSERT INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)
 SELECT lane FROM numbers;
 
--- Idempotency keys within their window, whether or not the first message is still here. stored: its message was
+-- Idempotency keys within their window, whether or not the first message is still here. is_stored: its message was
 -- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
 CREATE TABLE outbox_dedup (
     id TEXT NOT NULL,
     until INTEGER NOT NULL,
-    stored INTEGER NOT NULL DEFAULT 0,
+    is_stored INTEGER NOT NULL DEFAULT 0,
     topic TEXT NOT NULL,
     idempotency_key TEXT NOT NULL,
     PRIMARY KEY (topic, idempotency_key)
@@ -236,18 +236,18 @@ BEGIN
     -- The very same message was written before.
     DELETE FROM outbox_message WHERE seq = NEW.seq AND EXISTS (
         SELECT 1 FROM outbox_dedup
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND stored
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND is_stored
             AND until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER));
-    INSERT INTO outbox_dedup (id, until, stored, topic, idempotency_key)
+    INSERT INTO outbox_dedup (id, until, is_stored, topic, idempotency_key)
     SELECT NEW.id, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 1000000 * coalesce(
         (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'dedup_window_seconds'), 604800),
         1, NEW.topic, NEW.idempotency_key
     WHERE NEW.idempotency_key IS NOT NULL
     ON CONFLICT (topic, idempotency_key) DO UPDATE SET
-        id = excluded.id, stored = 1,
+        id = excluded.id, is_stored = 1,
         until = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
             THEN excluded.until ELSE until END
-    WHERE NOT stored OR until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
+    WHERE NOT is_stored OR until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
     INSERT INTO outbox_waiting (
         lane, priority, max_attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, state,
         topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, payload)

@@ -55,18 +55,18 @@ BEGIN
     -- The very same item was written before.
     DELETE FROM outbox_item WHERE seq = NEW.seq AND EXISTS (
         SELECT 1 FROM outbox_dedup
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND stored
+        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND is_stored
             AND until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER));
-    INSERT INTO outbox_dedup (id, until, stored, topic, idempotency_key)
+    INSERT INTO outbox_dedup (id, until, is_stored, topic, idempotency_key)
     SELECT NEW.id, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 1000000 * coalesce(
         (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'dedup_window_seconds'), 604800),
         1, NEW.topic, NEW.idempotency_key
     WHERE NEW.idempotency_key IS NOT NULL
     ON CONFLICT (topic, idempotency_key) DO UPDATE SET
-        id = excluded.id, stored = 1,
+        id = excluded.id, is_stored = 1,
         until = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
             THEN excluded.until ELSE until END
-    WHERE NOT stored OR until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
+    WHERE NOT is_stored OR until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
     UPDATE outbox_item SET next_attempt_at = NEW.available_at
     WHERE seq = NEW.seq AND NEW.available_at > next_attempt_at;
 END;

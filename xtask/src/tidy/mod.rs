@@ -18,6 +18,7 @@ mod leftovers;
 mod length;
 mod machine;
 mod members;
+mod reserved;
 mod sql_names;
 mod tree;
 
@@ -43,6 +44,7 @@ pub(crate) fn violations(root: &Path) -> Result<Vec<String>> {
         direction::check(&members),
         drivers::check(&members),
         sql_names::check(&tree),
+        reserved::check(&tree),
         length::check(&tree),
         machine::check(&tree),
         clock::check(&tree),

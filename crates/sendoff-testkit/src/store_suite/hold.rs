@@ -391,7 +391,8 @@ async fn a_held_row_that_nothing_holds_is_let_go(scene: Scene) -> CaseResult {
     let (mut relay, read) = key_in_hand(&scene, 3).await?;
     fail_head(&mut relay, &read, retry(LATER)).await?;
     assert_eq!(relay.store.release_orphans(relay.owner, &relay.lanes()).await?, 0);
-    let remove = "DELETE FROM outbox_waiting WHERE seq = (SELECT min(seq) FROM outbox_waiting)";
+    let remove =
+        "DELETE FROM outbox_waiting WHERE seq = (SELECT seq FROM (SELECT min(seq) AS seq FROM outbox_waiting) AS it)";
     assert_eq!(scene.subject.database.execute(remove).await?, 1);
     assert!(relay.store.release_orphans(relay.owner, &relay.lanes()).await? >= 1);
     let mut arrived = Vec::new();
@@ -425,7 +426,8 @@ async fn a_held_row_that_something_holds_is_not_let_go(scene: Scene) -> CaseResu
 async fn only_the_owner_lets_go_of_orphans(scene: Scene) -> CaseResult {
     let (mut relay, read) = key_in_hand(&scene, 2).await?;
     fail_head(&mut relay, &read, retry(LATER)).await?;
-    let remove = "DELETE FROM outbox_waiting WHERE seq = (SELECT min(seq) FROM outbox_waiting)";
+    let remove =
+        "DELETE FROM outbox_waiting WHERE seq = (SELECT seq FROM (SELECT min(seq) AS seq FROM outbox_waiting) AS it)";
     scene.subject.database.execute(remove).await?;
     let stranger = scene.idle_relay().await?;
     assert_eq!(stranger.store.release_orphans(stranger.owner, &relay.lanes()).await?, 0);

@@ -218,7 +218,8 @@ async fn a_sink_that_panics_loses_nothing(scene: Scene) -> CaseResult {
 
 async fn a_bad_row_is_a_dead_letter_and_its_neighbours_arrive(scene: Scene) -> CaseResult {
     scene.emit((0..20).map(|n| numbered(&format!("k{}", n % 4), n))).await?;
-    let bad = "UPDATE outbox_message SET headers = '[1]' WHERE seq = (SELECT min(seq) + 9 FROM outbox_message)";
+    let bad = "UPDATE outbox_message SET headers = '[1]' \
+               WHERE seq = (SELECT seq FROM (SELECT min(seq) + 9 AS seq FROM outbox_message) AS it)";
     assert_eq!(scene.subject.database.execute(bad).await?, 1);
     let sink = Arc::new(ScriptedSink::new());
     let running = Running::start(relay(scene.subject.relay.clone(), &sink));

@@ -158,7 +158,8 @@ async fn a_bad_row_that_waits_becomes_a_dead_letter(scene: Scene) -> CaseResult 
     relay
         .settle_as(&super::manual_relay::retry(Duration::from_millis(50)), &read)
         .await?;
-    let sql = "UPDATE outbox_waiting SET headers = '[1]' WHERE seq = (SELECT min(seq) FROM outbox_waiting)";
+    let sql = "UPDATE outbox_waiting SET headers = '[1]' \
+               WHERE seq = (SELECT seq FROM (SELECT min(seq) AS seq FROM outbox_waiting) AS it)";
     assert_eq!(scene.subject.database.execute(sql).await?, 1);
     let rows = relay.read_rows(2).await;
     let bad = rows.iter().find_map(|row| match row {

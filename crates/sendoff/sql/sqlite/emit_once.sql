@@ -8,5 +8,5 @@ ON CONFLICT (topic, idempotency_key) DO UPDATE SET
     id = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN excluded.id ELSE id END,
     until = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
         THEN excluded.until ELSE until END,
-    stored = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN 0 ELSE stored END
+    is_stored = CASE WHEN until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN 0 ELSE is_stored END
 RETURNING id
