@@ -71,10 +71,9 @@ BEGIN
     END IF;
 END;
 
--- Emits one item and returns, as a row, its id, or the id of the first one where the idempotency key was already used.
--- p_later is there so that it is called as outbox_emit_at is; an item's schedule needs no help.
-DROP PROCEDURE IF EXISTS outbox_emit_item;
-CREATE PROCEDURE outbox_emit_item(
+-- Emits one item. p_later is there so that a library calls it as it calls outbox_emit_at; an item's schedule needs no help.
+DROP PROCEDURE IF EXISTS outbox_emit_item_at;
+CREATE PROCEDURE outbox_emit_item_at(
     IN p_topic VARCHAR(1024) CHARACTER SET utf8mb4, IN p_payload LONGBLOB,
     IN p_id CHAR(36) CHARACTER SET ascii, IN p_content_type VARCHAR(1024) CHARACTER SET utf8mb4,
     IN p_headers LONGTEXT CHARACTER SET utf8mb4, IN p_key VARCHAR(1024) CHARACTER SET utf8mb4,
@@ -104,6 +103,24 @@ BEGIN
             p_schema_version, p_idempotency_key, p_available_at, p_expires_at, coalesce(p_priority, 0), p_max_attempts);
     END IF;
     SELECT v_holder AS id;
+END;
+
+-- Emits one item and returns, as a row, its id, or the id of the first one where the idempotency key was already used.
+-- Parameters and rights are those of outbox_emit.
+DROP PROCEDURE IF EXISTS outbox_emit_item;
+CREATE PROCEDURE outbox_emit_item(
+    IN p_topic VARCHAR(1024) CHARACTER SET utf8mb4, IN p_payload LONGBLOB,
+    IN p_id CHAR(36) CHARACTER SET ascii, IN p_content_type VARCHAR(1024) CHARACTER SET utf8mb4,
+    IN p_headers LONGTEXT CHARACTER SET utf8mb4, IN p_key VARCHAR(1024) CHARACTER SET utf8mb4,
+    IN p_aggregate_type VARCHAR(1024) CHARACTER SET utf8mb4, IN p_aggregate_id VARCHAR(1024) CHARACTER SET utf8mb4,
+    IN p_schema_version INT, IN p_idempotency_key VARCHAR(1024) CHARACTER SET utf8mb4,
+    IN p_available_at DATETIME(6), IN p_expires_at DATETIME(6), IN p_priority SMALLINT, IN p_max_attempts SMALLINT
+)
+MODIFIES SQL DATA
+BEGIN
+    CALL outbox_emit_item_at(
+        p_topic, p_payload, p_id, p_content_type, p_headers, p_key, p_aggregate_type, p_aggregate_id, p_schema_version,
+        p_idempotency_key, p_available_at, p_expires_at, p_priority, p_max_attempts, NULL);
 END;
 
 -- How many items are in each state.

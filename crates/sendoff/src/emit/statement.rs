@@ -113,8 +113,7 @@ impl Table {
             Self::Message => names.render(sql),
             Self::Item => names.render(
                 &sql.replace("outbox_message", "outbox_item")
-                    .replace("outbox_emit_at(", "outbox_emit_item(")
-                    .replace("outbox_emit(", "outbox_emit_item("),
+                    .replace("outbox_emit", "outbox_emit_item"),
             ),
         }
     }
