@@ -1,5 +1,5 @@
--- $1 how long ago an item was last claimed or extended, in microseconds. What a worker is marking at this moment is not
--- stale, and is passed over.
+-- $1 how long ago its lease ran out, in microseconds. What is due later than that cannot have run out so long ago, which is
+-- said for the index. What a worker is marking or claiming at this moment is passed over.
 UPDATE outbox_item AS i SET
     state = CASE WHEN i.attempts >= coalesce(i.max_attempts, outbox_item_limit()) THEN 'failed' ELSE 'retry' END,
     next_attempt_at = CASE WHEN i.attempts < coalesce(i.max_attempts, outbox_item_limit()) THEN now() END,
@@ -7,8 +7,8 @@ UPDATE outbox_item AS i SET
     last_error = 'reaped: worker ' || i.lease_owner || ' did not end it'
 FROM (
     SELECT seq FROM outbox_item
-    WHERE state = 'running' AND next_attempt_at IS NOT NULL
-        AND leased_at <= now() - $1 * interval '1 microsecond'
+    WHERE state = 'running' AND next_attempt_at <= now() - $1 * interval '1 microsecond'
+        AND lease_until <= now() - $1 * interval '1 microsecond'
     FOR UPDATE SKIP LOCKED
 ) AS stale
 WHERE i.seq = stale.seq

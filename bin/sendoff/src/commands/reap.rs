@@ -5,11 +5,11 @@ use std::time::Duration;
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
-/// Free the lanes of relays whose lease has run out, and the items of workers that have not renewed them for long; relays
-/// and workers do without it when leases run out
+/// Free the lanes of relays whose lease has run out, and the items of workers whose lease ran out long ago; other relays and
+/// workers take them by themselves, if there are any
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Take items that were last claimed or renewed this long ago, whatever their lease says
+    /// Take items whose lease ran out this long ago
     #[arg(long, value_name = "AGE", default_value = "10m", value_parser = crate::config::parse_duration)]
     stale_after: Duration,
 }

@@ -94,6 +94,16 @@ impl Scene {
             .await?;
         Ok(self.find_one(probe[0].id()).await?.created_at)
     }
+
+    /// Waits until so much time has passed on the database's clock.
+    pub(super) async fn pass(&self, time: Duration) -> Result<()> {
+        let began = self.now().await?;
+        eventually("time passes", async || {
+            let passed = self.now().await?.duration_since(began).unwrap_or_default();
+            Ok(passed > time + TICK)
+        })
+        .await
+    }
 }
 
 /// A message of a key with a number in its payload.

@@ -7,7 +7,7 @@ use sendoff::store::ItemCounts;
 use sendoff::{Emitted, ErrorKind, Message};
 
 use super::registry::{CaseResult, cases};
-use super::scene::{LONG_LEASE, Scene, TICK, eventually, numbered, persistently, plain};
+use super::scene::{LONG_LEASE, Scene, numbered, persistently, plain};
 use super::work_scene::{SHORT_LEASE, claims};
 
 cases![
@@ -132,12 +132,7 @@ async fn items_come_in_the_order_of_their_next_attempt(scene: Scene) -> CaseResu
     // In one transaction, so that a slow machine puts no time between them.
     let at_once = [plain("first"), plain("second")];
     scene.emit_items(late.into_iter().chain(at_once)).await?;
-    let began = scene.now().await?;
-    eventually("all of them are due", async || {
-        let passed = scene.now().await?.duration_since(began).unwrap_or_default();
-        Ok(passed > Duration::from_millis(90) + TICK)
-    })
-    .await?;
+    scene.pass(Duration::from_millis(90)).await?;
     let items = scene.work().claim_batch("w", 10, LONG_LEASE).await?;
     let topics: Vec<&str> = items.iter().map(|item| item.topic.as_str()).collect();
     assert_eq!(topics, ["first", "second", "after 30", "after 60", "after 90"]);
@@ -148,12 +143,7 @@ async fn items_come_in_the_order_of_their_next_attempt(scene: Scene) -> CaseResu
         work.mark_retry("w", item.claim, Duration::from_millis(ms), "later")
             .await?;
     }
-    let began = scene.now().await?;
-    eventually("all of them are due again", async || {
-        let passed = scene.now().await?.duration_since(began).unwrap_or_default();
-        Ok(passed > Duration::from_millis(80) + TICK)
-    })
-    .await?;
+    scene.pass(Duration::from_millis(80)).await?;
     let again = work.claim_batch("w", 2, LONG_LEASE).await?;
     let topics: Vec<&str> = again.iter().map(|item| item.topic.as_str()).collect();
     assert_eq!(

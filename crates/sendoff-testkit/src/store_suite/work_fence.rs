@@ -6,7 +6,7 @@ use sendoff::store::{Claim, WorkStore};
 use sendoff::{ErrorKind, Result};
 
 use super::registry::{CaseResult, cases};
-use super::scene::{LONG_LEASE, Scene, eventually, numbered, plain};
+use super::scene::{LONG_LEASE, Scene, numbered, plain};
 use super::work_scene::{SHORT_LEASE, claims};
 
 cases![
@@ -18,7 +18,7 @@ cases![
     of_many_only_the_lost_ones_are_refused needs Items,
     an_extended_lease_holds needs Items,
     the_reaper_takes_stale_items_and_counts_them needs Items,
-    an_extended_item_is_not_stale needs Items,
+    the_reaper_leaves_leases_alone_that_hold_or_ran_out_just_now needs Items,
 ];
 
 /// Everything that a worker can do to an item is refused.
@@ -64,11 +64,7 @@ async fn a_lease_that_ran_out_is_worth_nothing(scene: Scene) -> CaseResult {
     let work = scene.work();
     scene.emit_items([plain("t")]).await?;
     let item = work.claim_batch("w", 1, SHORT_LEASE).await?.remove(0);
-    let began = scene.now().await?;
-    eventually("the lease has run out", async || {
-        Ok(scene.now().await?.duration_since(began).unwrap_or_default() > 2 * SHORT_LEASE)
-    })
-    .await?;
+    scene.pass(SHORT_LEASE).await?;
     is_refused(&*work, "w", item.claim).await?;
     assert_eq!(scene.claim_one("another").await?.id, item.id);
     Ok(())
@@ -141,9 +137,10 @@ async fn the_reaper_takes_stale_items_and_counts_them(scene: Scene) -> CaseResul
     let work = scene.work();
     scene.emit_items((0..3).map(|n| numbered("k", n))).await?;
     scene.emit_items([plain("last").max_attempts(1)]).await?;
-    let items = work.claim_batch("gone", 4, LONG_LEASE).await?;
-    assert_eq!(work.reap(LONG_LEASE).await?, 0, "none is that old");
-    assert_eq!(work.claim_batch("w", 10, LONG_LEASE).await?, []);
+    let items = work.claim_batch("gone", 4, SHORT_LEASE).await?;
+    scene.pass(SHORT_LEASE).await?;
+    assert_eq!(work.reap(LONG_LEASE).await?, 0, "no lease ran out that long ago");
+    assert_eq!(work.item_counts().await?.running, 4);
     assert_eq!(work.reap(Duration::ZERO).await?, 4);
     assert_eq!(work.reap(Duration::ZERO).await?, 0);
     let counts = work.item_counts().await?;
@@ -161,18 +158,26 @@ async fn the_reaper_takes_stale_items_and_counts_them(scene: Scene) -> CaseResul
     Ok(())
 }
 
-async fn an_extended_item_is_not_stale(scene: Scene) -> CaseResult {
-    let work = scene.work();
-    scene.emit_items([plain("t")]).await?;
-    let item = scene.claim_one("w").await?;
-    let stale_after = Duration::from_secs(2);
-    let began = scene.now().await?;
-    eventually("the claim is old", async || {
-        Ok(scene.now().await?.duration_since(began).unwrap_or_default() > stale_after)
-    })
-    .await?;
-    assert_eq!(work.extend("w", &[item.claim], LONG_LEASE).await?, []);
-    assert_eq!(work.reap(stale_after).await?, 0);
-    assert_eq!(work.mark_success("w", &[item.claim]).await?, []);
+async fn the_reaper_leaves_leases_alone_that_hold_or_ran_out_just_now(scene: Scene) -> CaseResult {
+    let (work, stale_after) = (scene.work(), Duration::from_secs(3));
+    scene.emit_items((0..4).map(|n| numbered("k", n))).await?;
+    let items = work.claim_batch("w", 4, LONG_LEASE).await?;
+    let [stale, extended, held, just_over] = claims(&items)[..] else {
+        panic!("all are due");
+    };
+    assert_eq!(work.extend("w", &[stale], SHORT_LEASE).await?, []);
+    scene.pass(SHORT_LEASE + stale_after).await?;
+    assert_eq!(work.extend("w", &[extended], LONG_LEASE).await?, []);
+    assert_eq!(work.extend("w", &[just_over], SHORT_LEASE).await?, []);
+    scene.pass(SHORT_LEASE).await?;
+    assert_eq!(work.reap(stale_after).await?, 1);
+    let counts = work.item_counts().await?;
+    assert_eq!((counts.running, counts.retry), (3, 1));
+    assert_eq!(work.mark_success("w", &[stale, extended, held]).await?, [stale]);
+    assert_eq!(
+        work.reap(Duration::ZERO).await?,
+        1,
+        "the one whose lease ran out just now"
+    );
     Ok(())
 }

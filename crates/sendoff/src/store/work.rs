@@ -74,8 +74,8 @@ pub trait WorkStore: Send + Sync + 'static {
     /// [`ErrorKind::LeaseLost`] when it is not held; what the database says.
     async fn mark_failed(&self, worker: &str, claim: Claim, error: &str) -> Result<()>;
 
-    /// Takes items from workers that have not claimed or extended them for as long as `stale_after`, whatever their
-    /// lease says: due at once, or failed without an attempt left. Returns how many.
+    /// Takes running items whose lease ran out as long ago as `stale_after`, or longer, and that nobody has claimed since:
+    /// due at once, or failed without an attempt left. A lease that holds is left alone. Returns how many.
     ///
     /// # Errors
     /// What the database says.
