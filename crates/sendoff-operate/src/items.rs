@@ -1,15 +1,15 @@
-//! Failed items: what operators do with what workers gave up.
+//! Work items: what operators see of them, and do with what workers gave up.
 
 use std::sync::Arc;
 
-use sendoff::store::{Command, Filter, Stored, WorkStore};
+use sendoff::store::{Command, Filter, ItemState, Stored, StoredItem, WorkStore};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::filter::validate;
 use crate::steer::{AT_ONCE, Progress};
 use crate::{ItemListView, ItemView, MOST_ROWS};
 
-/// Acts on the failed items of an outbox in somebody's name.
+/// Looks at the items of an outbox, and acts on failed ones in somebody's name.
 #[derive(Clone)]
 pub struct ItemOperator {
     store: Arc<dyn WorkStore>,
@@ -25,17 +25,26 @@ pub enum ItemAct {
     Discard,
 }
 
+/// Nothing else is brought back or discarded.
+const FAILED: Option<ItemState> = Some(ItemState::Failed);
+
 impl ItemOperator {
     /// An operator; `who` goes into the audit with every change.
     pub fn new(store: Arc<dyn WorkStore>, who: impl Into<String>) -> Self {
         Self { store, who: who.into() }
     }
 
-    /// Failed items that fit, oldest first; `offset` of them are passed over.
+    /// Items that fit, of this state if one is given, oldest first; `offset` of them are passed over.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter or limit that makes no sense, and what the store says.
-    pub async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<ItemListView> {
+    pub async fn list(
+        &self,
+        state: Option<ItemState>,
+        filter: &Filter,
+        limit: usize,
+        offset: usize,
+    ) -> Result<ItemListView> {
         if limit == 0 || limit > MOST_ROWS {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("a limit of {limit} cannot be used"))
@@ -45,7 +54,7 @@ impl ItemOperator {
         // One more than asked for tells whether there are more.
         let wanted = offset.saturating_add(limit).saturating_add(1);
         let mut fitting = Vec::new();
-        self.each_page(filter, |page| {
+        self.each_page(state, filter, |page| {
             fitting.extend(page);
             fitting.len() < wanted
         })
@@ -58,16 +67,16 @@ impl ItemOperator {
         })
     }
 
-    /// One failed item.
+    /// One item.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, and what the store says.
     pub async fn show(&self, id: Uuid) -> Result<ItemView> {
-        let found = self.store.failed_items(&[id], i64::MIN, 1).await?;
+        let found = self.store.items(None, &[id], i64::MIN, 1).await?;
         found.into_iter().next().and_then(ItemView::of).ok_or_else(|| {
-            Error::new(ErrorKind::NotFound, format!("there is no failed item {id}"))
-                .because("it is done, or waits for a worker, or was never committed")
-                .next_step("look with `sendoff items ls`, or count all of them with `sendoff stats`")
+            Error::new(ErrorKind::NotFound, format!("there is no item {id}"))
+                .because("it is done, or was discarded, or was never committed")
+                .next_step("look with `sendoff items ls`")
         })
     }
 
@@ -77,7 +86,7 @@ impl ItemOperator {
     /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says.
     pub async fn count(&self, filter: &Filter) -> Result<u64> {
         let mut count = 0;
-        self.each_page(filter, |page| {
+        self.each_page(FAILED, filter, |page| {
             count += page.len() as u64;
             true
         })
@@ -93,9 +102,9 @@ impl ItemOperator {
         let (mut done, mut after) = (0, Some(i64::MIN));
         let mut command = Command::by(&self.who);
         while let Some(from) = after {
-            let page = self.page(filter, from).await?;
+            let page = self.page(FAILED, filter, from).await?;
             after = page.next;
-            let ids: Vec<Uuid> = page.items.iter().filter_map(|item| item.id).collect();
+            let ids: Vec<Uuid> = page.items.iter().filter_map(|item| item.message.id).collect();
             if ids.is_empty() {
                 continue;
             }
@@ -126,29 +135,35 @@ impl ItemOperator {
         Ok(done)
     }
 
-    async fn each_page(&self, filter: &Filter, mut take: impl FnMut(Vec<Stored>) -> bool) -> Result<()> {
+    async fn each_page(
+        &self,
+        state: Option<ItemState>,
+        filter: &Filter,
+        mut take: impl FnMut(Vec<StoredItem>) -> bool,
+    ) -> Result<()> {
         let mut after = Some(i64::MIN);
         while let Some(from) = after {
-            let page = self.page(filter, from).await?;
-            after = page.next.filter(|_| take(page.items));
+            let page = self.page(state, filter, from).await?;
+            let more = take(page.items);
+            after = page.next.filter(|_| more);
         }
         Ok(())
     }
 
-    /// Of the next failed items those that fit.
-    async fn page(&self, filter: &Filter, after: i64) -> Result<Page> {
+    /// Of the next items those that fit.
+    async fn page(&self, state: Option<ItemState>, filter: &Filter, after: i64) -> Result<Page> {
         check(filter)?;
-        let mut items = self.store.failed_items(&filter.ids, after, AT_ONCE).await?;
+        let mut items = self.store.items(state, &filter.ids, after, AT_ONCE).await?;
         let is_full = items.len() >= AT_ONCE;
-        let next = items.last().map(|item| item.seq).filter(|_| is_full);
-        items.retain(|item| fits(item, filter));
+        let next = items.last().map(|item| item.message.seq).filter(|_| is_full);
+        items.retain(|item| fits(&item.message, filter));
         Ok(Page { items, next })
     }
 }
 
-/// Some failed items.
+/// Some items.
 struct Page {
-    items: Vec<Stored>,
+    items: Vec<StoredItem>,
     /// Behind which number there may be more. None behind a page that was not full: items that fail all the time would
     /// make one page after another, and no end.
     next: Option<i64>,
@@ -159,11 +174,9 @@ fn check(filter: &Filter) -> Result<()> {
     if filter.status.is_none() && filter.leg.is_none() {
         return Ok(());
     }
-    Err(
-        Error::new(ErrorKind::Invalid, "failed items have neither a status nor a sink")
-            .because("no relay delivers them")
-            .next_step("leave status and leg out"),
-    )
+    Err(Error::new(ErrorKind::Invalid, "items have neither a status nor a sink")
+        .because("no relay delivers them")
+        .next_step("leave status and leg out; `sendoff items ls --state` chooses by their state"))
 }
 
 fn fits(item: &Stored, filter: &Filter) -> bool {

@@ -94,7 +94,7 @@ texts!(
     ledger_create,
     ledger_read,
     list,
-    list_failed,
+    list_items,
     now,
     pause,
     paused,

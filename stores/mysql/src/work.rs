@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::params;
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
     error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::MysqlStore;
 use crate::conflict::transact;
-use crate::decode::{count, hex, limit, micros, number, text};
+use crate::decode::{count, hex, limit, lossy_or_null, micros, number, text, time_or_null};
 use crate::item::due;
 use crate::operate::{Act, stored};
 use crate::pool::Lent;
@@ -112,17 +112,15 @@ impl WorkStore for MysqlStore {
         self.0.act_on_failed(&act, sql, ids, most, command).await
     }
 
-    async fn failed_items(&self, ids: &[Uuid], after: i64, most: usize) -> Result<Vec<Stored>> {
+    async fn items(&self, state: Option<ItemState>, ids: &[Uuid], after: i64, most: usize) -> Result<Vec<StoredItem>> {
+        let what = "items could not be listed";
+        let sql = self.0.texts.list_items.first().replace("{state}", &in_state(state));
         let mut values = of_ids(ids);
         values.push(("after".to_owned(), after.into()));
         values.push(("limit".to_owned(), limit(most).into()));
-        let what = "failed items could not be listed";
-        let rows = self
-            .0
-            .operate_pool
-            .rows(what, self.0.texts.list_failed.first(), values)
-            .await?;
-        rows.iter().map(stored).collect()
+        let rows = self.0.operate_pool.rows(what, &sql, values).await?;
+        let item = |row| StoredItem::new(stored(row)?, lossy_or_null(row, 24), time_or_null(what, row, 25)?);
+        rows.iter().map(item).collect()
     }
 
     async fn discard_failed(&self, ids: &[Uuid], most: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
@@ -130,6 +128,18 @@ impl WorkStore for MysqlStore {
         let act = Act::new("failed items could not be discarded", Action::DiscardItems, asked, &who)?;
         let sql = &self.0.texts.discard_failed;
         self.0.act_on_failed(&act, sql, ids, most, command).await
+    }
+}
+
+/// The condition that an item is in this state. What has ended has no next attempt: by that, failed ones are found in the
+/// index of what is due.
+fn in_state(state: Option<ItemState>) -> String {
+    match state {
+        None => "true".to_owned(),
+        Some(ItemState::Failed) => {
+            "i.state = 'failed' AND i.next_attempt_at IS NULL AND i.completed_at IS NULL".to_owned()
+        }
+        Some(state) => format!("i.state = '{}'", state.as_str()),
     }
 }
 

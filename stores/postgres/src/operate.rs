@@ -126,7 +126,7 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
     rows.first().ok_or_else(|| odd_answer(what, "the answer is empty"))
 }
 
-/// A row of `list.sql`, `find.sql` or `list_failed.sql`, whose columns are the same.
+/// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row) -> Result<Stored> {
     let what = "a message could not be shown";
     let status = match column::<&str>(what, row, 0)? {

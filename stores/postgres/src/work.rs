@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
     error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
@@ -130,16 +130,13 @@ impl WorkStore for PostgresStore {
         self.0.act_on_failed(&act, sql, ids, limit, command).await
     }
 
-    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
-        let limit = number(limit);
+    async fn items(&self, state: Option<ItemState>, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<StoredItem>> {
+        let (what, limit) = ("items could not be listed", number(limit));
+        let sql = self.0.texts.list_items.replace("{state}", &in_state(state));
         let params: [Param<'_>; 3] = [(&ids, Type::UUID_ARRAY), (&after, Type::INT8), (&limit, Type::INT8)];
-        let what = "failed items could not be listed";
-        let rows = self
-            .0
-            .operate_pool
-            .run(what, &self.0.texts.list_failed, &params)
-            .await?;
-        rows.iter().map(stored).collect()
+        let rows = self.0.operate_pool.run(what, &sql, &params).await?;
+        let item = |row| StoredItem::new(stored(row)?, column(what, row, 24)?, column(what, row, 25)?);
+        rows.iter().map(item).collect()
     }
 
     async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
@@ -147,6 +144,17 @@ impl WorkStore for PostgresStore {
         let act = Act::new("failed items could not be discarded", Action::DiscardItems, asked, &who)?;
         let sql = &self.0.texts.discard_failed;
         self.0.act_on_failed(&act, sql, ids, limit, command).await
+    }
+}
+
+/// The condition that an item is in this state, in the words of the index of failed ones.
+fn in_state(state: Option<ItemState>) -> String {
+    match state {
+        None => "true".to_owned(),
+        Some(ItemState::Failed) => {
+            "i.state = 'failed' AND i.next_attempt_at IS NULL AND i.completed_at IS NULL".to_owned()
+        }
+        Some(state) => format!("i.state = '{}'", state.as_str()),
     }
 }
 

@@ -94,7 +94,7 @@ texts!(
     ledger_create,
     ledger_read,
     list,
-    list_failed,
+    list_items,
     now,
     pause,
     paused,
@@ -154,7 +154,7 @@ mod tests {
                 assert!(!text.0.is_empty(), "{verb}");
                 for statement in &text.0 {
                     connection
-                        .prepare(statement)
+                        .prepare(&statement.replace("{state}", "true"))
                         .unwrap_or_else(|error| panic!("{verb}: {error}"));
                 }
             }

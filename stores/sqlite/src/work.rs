@@ -3,15 +3,15 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, OptionalExtension, Transaction, params};
+use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored, WorkStore, check_worker,
+    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
     error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 
 use crate::SqliteStore;
-use crate::clock::micros;
+use crate::clock::{micros, to_time};
 use crate::item::{Due, due};
 use crate::lease::write;
 use crate::operate::{Batch, as_asked, spellings, stored};
@@ -147,15 +147,23 @@ impl WorkStore for SqliteStore {
         act_on_failed(self, batch, change, ids, limit, command).await
     }
 
-    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>> {
-        let (sql, ids) = (self.0.sql.clone(), spellings(ids));
-        let limit = i64::try_from(limit).unwrap_or(i64::MAX);
+    async fn items(&self, state: Option<ItemState>, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<StoredItem>> {
+        // As a literal: only then an index of one state is used.
+        let condition = state.map_or("true".to_owned(), |state| format!("state = '{}'", state.as_str()));
+        let sql = self.0.sql.list_items.first().replace("{state}", &condition);
+        let (ids, limit) = (spellings(ids), i64::try_from(limit).unwrap_or(i64::MAX));
         let work = move |connection: &mut Connection| {
-            let mut statement = connection.prepare_cached(sql.list_failed.first())?;
-            let rows = statement.query_map(params![ids, after, limit], stored)?;
-            rows.collect()
+            let mut statement = connection.prepare_cached(&sql)?;
+            let row = |row: &Row<'_>| {
+                let until: Option<i64> = row.get(25)?;
+                Ok((stored(row)?, row.get(24)?, until.map(to_time)))
+            };
+            let rows = statement.query_map(params![ids, after, limit], row)?;
+            rows.collect::<rusqlite::Result<Vec<_>>>()
         };
-        self.0.operate.call("failed items could not be listed", work).await
+        let rows = self.0.operate.call("items could not be listed", work).await?;
+        let item = |(message, owner, until)| StoredItem::new(message, owner, until);
+        rows.into_iter().map(item).collect()
     }
 
     async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {

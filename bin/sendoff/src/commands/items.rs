@@ -1,20 +1,21 @@
-//! `sendoff items`: what workers gave up.
+//! `sendoff items`: what workers have to do, have in hand, and gave up.
 
 use std::fmt::Write as _;
 use std::io;
 
+use sendoff::store::ItemState;
 use sendoff::{Error, ErrorKind, Uuid};
 use sendoff_operate::{ItemAct, ItemListView, ItemView, Progress};
 
 use crate::commands::bulk::{BulkArgs, Change};
-use crate::commands::ls::Page;
+use crate::commands::ls::{Page, seconds};
 use crate::exit::{Done, Exit};
 use crate::filter::FilterArgs;
-use crate::output::printable;
+use crate::output::{Field, Tone, printable};
 use crate::payload;
 use crate::session::Session;
 
-/// Look at failed work items and bring them back
+/// Look at work items, and bring failed ones back
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,14 +24,17 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List failed items, oldest first
+    /// List items, oldest first
     Ls {
+        /// Only in this state: pending, running, retry, completed or failed
+        #[arg(long, value_name = "STATE")]
+        state: Option<ItemState>,
         #[command(flatten)]
         filter: FilterArgs,
         #[command(flatten)]
         page: Page,
     },
-    /// Show one failed item
+    /// Show one item
     Show {
         /// Its id
         id: Uuid,
@@ -43,11 +47,11 @@ enum Command {
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     match args.command {
-        Command::Ls { filter, page } => {
+        Command::Ls { state, filter, page } => {
             let written = filter.written([])?;
             let (operator, items) = session.operators().await?;
             let filter = operator.filter(&written).await?;
-            list(&items.list(&filter, page.limit, page.offset).await?, session)?;
+            list(&items.list(state, &filter, page.limit, page.offset).await?, session)?;
         }
         Command::Show { id } => show(&session.operators().await?.1.show(id).await?, session)?,
         Command::Retry(args) => return act(args, ItemAct::Retry, session).await,
@@ -63,22 +67,51 @@ fn list(list: &ItemListView, session: &Session) -> io::Result<()> {
     let rows = list.items.iter().map(|item| {
         vec![
             item.id.map_or_else(|| "unreadable".into(), Into::into),
+            Field::toned(item.state.as_str(), tone(item.state)),
             (&item.topic).into(),
             item.key.as_deref().unwrap_or_default().into(),
             item.attempts.into(),
-            item.created_at.as_str().into(),
+            item.lease_owner.as_deref().unwrap_or_default().into(),
+            seconds(until(item).unwrap_or_default()).into(),
+            seconds(&item.created_at).into(),
             item.last_error.as_deref().unwrap_or_default().into(),
         ]
     });
-    let headings = ["id", "topic", "key", "attempts", "created", "error"];
+    let headings = [
+        "id",
+        "state",
+        "topic",
+        "key",
+        "attempts",
+        "worker",
+        "lease end or due",
+        "created",
+        "error",
+    ];
     session.output.table(&headings, rows.collect())?;
     if list.more {
         session.note("there are more: raise --limit, or pass over these with --offset");
     }
     if list.items.is_empty() {
-        session.note("no failed item fits");
+        session.note("no item fits");
     }
     Ok(())
+}
+
+/// When something happens to it next, or happened last.
+fn until(item: &ItemView) -> Option<&str> {
+    let times = [&item.lease_until, &item.due_at, &item.completed_at];
+    times.into_iter().find_map(|time| time.as_deref())
+}
+
+/// How a state is meant.
+fn tone(state: ItemState) -> Tone {
+    match state {
+        ItemState::Pending | ItemState::Running => Tone::Plain,
+        ItemState::Retry => Tone::Warning,
+        ItemState::Completed => Tone::Good,
+        ItemState::Failed => Tone::Bad,
+    }
 }
 
 fn show(item: &ItemView, session: &Session) -> io::Result<()> {
@@ -100,7 +133,11 @@ fn show(item: &ItemView, session: &Session) -> io::Result<()> {
         ("attempts", Some(&attempts)),
         ("most attempts", most.as_deref()),
         ("last error", item.last_error.as_deref()),
+        ("worker", item.lease_owner.as_deref()),
+        ("lease ends", item.lease_until.as_deref()),
+        ("due", item.due_at.as_deref()),
         ("created", Some(&item.created_at)),
+        ("completed", item.completed_at.as_deref()),
         ("expires", item.expires_at.as_deref()),
         ("payload", Some(&payload)),
     ];
@@ -139,7 +176,7 @@ const DISCARD: Change = Change {
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a failed item")
         .because("it was retried already, or never failed")
-        .next_step("look with `sendoff items ls`")
+        .next_step("look with `sendoff items ls --state failed`")
 }
 
 async fn act(args: BulkArgs, act: ItemAct, session: &Session) -> Done {

@@ -114,7 +114,7 @@ pub(crate) fn tone(status: Status) -> Tone {
 }
 
 /// A time of a view up to its seconds.
-fn seconds(time: &str) -> &str {
+pub(crate) fn seconds(time: &str) -> &str {
     time.get(.."2026-01-31T12:00:00".len()).unwrap_or(time)
 }
 

@@ -16,11 +16,13 @@ use crate::sandbox::{Place, Running, Sandbox, block_on, wait_until};
 
 on_every_database! {
     failed_items_are_listed_shown_retried_and_discarded
+    items_of_every_state_are_listed
     items_are_counted_and_reaped
     a_relay_reaps_items_on_its_own
 }
 
 const LEASE: Duration = Duration::from_secs(600);
+const SHORT_LEASE: Duration = Duration::from_millis(50);
 
 fn work(place: &Place) -> Arc<dyn WorkStore> {
     let names = |schema: &str| Names::new(Some(schema), Names::PREFIX).unwrap();
@@ -34,7 +36,7 @@ fn work(place: &Place) -> Arc<dyn WorkStore> {
 }
 
 /// Emits items of these topics, and has a worker claim them all.
-fn claimed(sandbox: &Sandbox, topics: &[&str]) -> Vec<Item> {
+fn claimed(sandbox: &Sandbox, topics: &[&str], lease: Duration) -> Vec<Item> {
     let work = work(&sandbox.place);
     let message = |topic: &&str| Message::json(*topic, &json!({"for": topic})).unwrap().key("k");
     let items: Vec<Message> = topics.iter().map(message).collect();
@@ -42,7 +44,7 @@ fn claimed(sandbox: &Sandbox, topics: &[&str]) -> Vec<Item> {
         let mut tx = work.begin_items().await.unwrap();
         tx.emit(&items).await.unwrap();
         tx.commit().await.unwrap();
-        work.claim_batch("w", items.len(), LEASE).await.unwrap()
+        work.claim_batch("w", items.len(), lease).await.unwrap()
     })
 }
 
@@ -65,7 +67,8 @@ fn ids(list: &Value) -> Vec<Uuid> {
 
 fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
-    let items = claimed(&sandbox, &["invoice.print", "invoice.send", "mail.send", "mail.forget"]);
+    let topics = ["invoice.print", "invoice.send", "mail.send", "mail.forget"];
+    let items = claimed(&sandbox, &topics, LEASE);
     fail(&sandbox, &items);
     let expected: Vec<Uuid> = items.iter().map(|item| item.id).collect();
     let all = sandbox.json(&["items", "ls"]);
@@ -103,7 +106,7 @@ fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
     assert!(sandbox.ok(["items", "show", &id]).out.contains("invoice.print"));
     sandbox
         .run(["items", "show", &Uuid::new_v4().to_string()])
-        .fails(5, &["no failed item"]);
+        .fails(5, &["no item"]);
 
     sandbox.run(["items", "retry", "--yes"]).fails(2, &["--all"]);
     assert_eq!(
@@ -116,7 +119,7 @@ fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
         sandbox.json(&["items", "discard", "--topic", "mail.*", "--yes"])["discarded"],
         2
     );
-    assert_eq!(ids(&sandbox.json(&["items", "ls"])), [expected[1]]);
+    assert_eq!(ids(&sandbox.json(&["items", "ls", "--state", "failed"])), [expected[1]]);
     assert_eq!(
         sandbox.json(&["stats"])["items"],
         json!({"pending": 1, "running": 0, "retry": 0, "completed": 0, "failed": 1})
@@ -139,10 +142,49 @@ fn failed_items_are_listed_shown_retried_and_discarded(sandbox: Sandbox) {
     assert_eq!(noted, [("items discard", 2, &discarded), ("items retry", 1, &retried)]);
 }
 
+fn items_of_every_state_are_listed(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let items = claimed(&sandbox, &["failed", "retry", "running"], LEASE);
+    fail(&sandbox, &items[..1]);
+    let work = work(&sandbox.place);
+    block_on(async {
+        work.mark_retry("w", items[1].claim, LEASE, "jam").await.unwrap();
+        let mut tx = work.begin_items().await.unwrap();
+        tx.emit(&[Message::json("pending", &1).unwrap()]).await.unwrap();
+        tx.commit().await.unwrap();
+    });
+    let states = |list: &Value| -> Vec<String> {
+        let items = list["items"].as_array().unwrap().iter();
+        items.map(|item| item["state"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(
+        states(&sandbox.json(&["items", "ls"])),
+        ["failed", "retry", "running", "pending"]
+    );
+    for state in ["pending", "running", "retry", "failed"] {
+        let listed = sandbox.json(&["items", "ls", "--state", state]);
+        assert_eq!(states(&listed), [state]);
+        assert_eq!(listed["items"][0]["topic"], state);
+        let is_running = state == "running";
+        assert_eq!(listed["items"][0]["lease_owner"] == "w", is_running);
+        assert_eq!(listed["items"][0]["lease_until"].is_string(), is_running);
+        assert_eq!(
+            listed["items"][0]["due_at"].is_string(),
+            matches!(state, "pending" | "retry")
+        );
+    }
+    assert!(states(&sandbox.json(&["items", "ls", "--state", "completed"])).is_empty());
+    sandbox.run(["items", "ls", "--state", "dead"]).fails(2, &["failed"]);
+    let shown = sandbox.ok(["items", "show", &items[2].id.to_string()]).out;
+    assert!(shown.contains("worker") && shown.contains("lease ends"), "{shown}");
+    let table = sandbox.ok(["items", "ls", "--state", "running"]).out;
+    assert!(table.contains("running") && table.contains('w'), "{table}");
+}
+
 fn a_relay_reaps_items_on_its_own(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     sandbox.configure_file_sink("[relay]\nreap_after = \"1s\"\n");
-    claimed(&sandbox, &["invoice.print", "mail.send"]);
+    claimed(&sandbox, &["invoice.print", "mail.send"], SHORT_LEASE);
     let _relay = Running::start(&mut sandbox.command(["relay"]));
     wait_until("both items are due again", Duration::from_secs(30), || {
         sandbox.json(&["stats"])["items"]["retry"] == 2
@@ -152,12 +194,13 @@ fn a_relay_reaps_items_on_its_own(sandbox: Sandbox) {
 fn items_are_counted_and_reaped(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     assert_eq!(sandbox.json(&["stats"]).get("items"), None, "there are none");
-    let items = claimed(&sandbox, &["invoice.print", "mail.send"]);
-    assert_eq!(sandbox.json(&["stats"])["items"]["running"], 2);
+    let items = claimed(&sandbox, &["invoice.print", "mail.send"], SHORT_LEASE);
+    let held = claimed(&sandbox, &["held"], LEASE);
+    assert_eq!(sandbox.json(&["stats"])["items"]["running"], 3);
     let fresh = sandbox.json(&["reap", "--stale-after", "1h"]);
-    assert_eq!(fresh["items_reaped"], 0, "their worker renewed them a moment ago");
+    assert_eq!(fresh["items_reaped"], 0, "no lease ran out that long ago");
     let mut reaped = 0;
-    wait_until("they are older than a millisecond", Duration::from_secs(30), || {
+    wait_until("their leases have run out", Duration::from_secs(30), || {
         reaped += sandbox.json(&["reap", "--stale-after", "1ms"])["items_reaped"]
             .as_u64()
             .unwrap();
@@ -171,9 +214,10 @@ fn items_are_counted_and_reaped(sandbox: Sandbox) {
         (&json!("reap"), &json!(2), &json!({"stale_after_seconds": 0.001}))
     );
     let counts = sandbox.json(&["stats"])["items"].clone();
-    assert_eq!((&counts["running"], &counts["retry"]), (&json!(0), &json!(2)));
-    // Whoever had them finds them gone.
+    assert_eq!((&counts["running"], &counts["retry"]), (&json!(1), &json!(2)));
+    // Whoever had them finds them gone; what is held is not touched.
     let work = work(&sandbox.place);
-    let lost = block_on(async { work.mark_success("w", &[items[0].claim]).await.unwrap() });
+    let both = [items[0].claim, held[0].claim];
+    let lost = block_on(async { work.mark_success("w", &both).await.unwrap() });
     assert_eq!(lost, [items[0].claim]);
 }

@@ -1,13 +1,14 @@
-//! A failed item.
+//! A work item.
 
 use sendoff::Uuid;
-use sendoff::store::{ItemState, Stored};
+use sendoff::envelope::rfc3339;
+use sendoff::store::{ItemState, StoredItem};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::MessageView;
 
-/// A failed item as an operator sees it.
+/// A work item as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ItemView {
     /// Its id; `None` when the row's id cannot be read.
@@ -28,12 +29,20 @@ pub struct ItemView {
     pub attempts: i64,
     /// Its own limit of attempts.
     pub max_attempts: Option<i64>,
-    /// Why it was given up.
+    /// What went wrong the last time.
     pub last_error: Option<String>,
+    /// The worker that has it.
+    pub lease_owner: Option<String>,
+    /// When its lease ends, RFC 3339. Once this is past, the next worker that asks gets it.
+    pub lease_until: Option<String>,
     /// Its number.
     pub seq: i64,
     /// When it was created, RFC 3339.
     pub created_at: String,
+    /// When it is handed out again, RFC 3339.
+    pub due_at: Option<String>,
+    /// When it was completed, RFC 3339.
+    pub completed_at: Option<String>,
     /// When it expires, RFC 3339.
     pub expires_at: Option<String>,
     /// Its headers: an object of strings, or whatever else is in the table.
@@ -50,7 +59,7 @@ pub struct ItemView {
     pub payload_base64: Option<String>,
 }
 
-/// A page of failed items.
+/// A page of items.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ItemListView {
     /// The items, oldest first.
@@ -61,22 +70,26 @@ pub struct ItemListView {
 
 impl ItemView {
     /// The item of a row.
-    pub(crate) fn of(stored: Stored) -> Option<Self> {
-        let (attempts, last_error) = (stored.attempts, stored.last_error.clone());
-        let message = MessageView::of_legs(vec![stored])?;
+    pub(crate) fn of(item: StoredItem) -> Option<Self> {
+        let message = MessageView::of_legs(vec![item.message])?;
+        let leg = message.legs.into_iter().next()?;
         Some(Self {
             id: message.id,
-            state: ItemState::Failed,
+            state: item.state,
             topic: message.topic,
             key: message.key,
             aggregate_type: message.aggregate_type,
             aggregate_id: message.aggregate_id,
             idempotency_key: message.idempotency_key,
-            attempts,
+            attempts: leg.attempts,
             max_attempts: message.max_attempts,
-            last_error,
+            last_error: leg.last_error,
+            lease_owner: item.lease_owner,
+            lease_until: item.lease_until.map(rfc3339),
             seq: message.seq,
             created_at: message.created_at,
+            due_at: leg.due_at,
+            completed_at: leg.ended_at,
             expires_at: message.expires_at,
             headers: message.headers,
             content_type: message.content_type,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{CleanCount, Cleaned, Command, Filter, ItemState, Status, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, Filter, ItemState, Status, Stored, StoredItem, Windows};
 use sendoff::{Message, Uuid};
 
 use super::Setup;
@@ -21,6 +21,7 @@ cases![
     an_item_that_kills_its_workers_is_given_up needs Items,
     an_item_that_is_given_back_is_due_at_once_and_not_charged needs Items,
     failed_items_come_back_when_an_operator_says_so needs Items,
+    items_of_every_state_are_listed_with_their_lease needs Items with KEEPING,
     failed_items_are_listed_in_pages_and_discarded needs Items,
     an_expired_item_fails_and_is_not_handed_out needs Items,
     an_unreadable_item_fails_and_holds_up_nobody needs ItemsAndSql,
@@ -123,6 +124,57 @@ async fn failed_items_come_back_when_an_operator_says_so(scene: Scene) -> CaseRe
     Ok(())
 }
 
+fn messages(items: Vec<StoredItem>) -> Vec<Stored> {
+    items.into_iter().map(|item| item.message).collect()
+}
+
+async fn items_of_every_state_are_listed_with_their_lease(scene: Scene) -> CaseResult {
+    let work = scene.work();
+    let states = [
+        ItemState::Completed,
+        ItemState::Failed,
+        ItemState::Retry,
+        ItemState::Running,
+        ItemState::Pending,
+    ];
+    let ids = scene.emit_items(states.map(|state| plain(state.as_str()))).await?;
+    let before = scene.now().await?;
+    let items = work.claim_batch("w", 4, LONG_LEASE).await?;
+    let after = scene.now().await?;
+    assert_eq!(work.mark_success("w", &claims(&items[..1])).await?, []);
+    work.mark_failed("w", items[1].claim, "never").await?;
+    work.mark_retry("w", items[2].claim, LONG_LEASE, "later").await?;
+    let all = work.items(None, &[], i64::MIN, 10).await?;
+    assert_eq!(all.iter().map(|item| item.state).collect::<Vec<_>>(), states);
+    for (item, id) in all.iter().zip(&ids) {
+        let (state, message) = (item.state, &item.message);
+        assert_eq!((message.id, message.topic.as_str()), (Some(id.id()), state.as_str()));
+        assert_eq!(message.detail.as_deref(), Some(state.as_str()));
+        assert_eq!(
+            work.items(Some(state), &[], i64::MIN, 10).await?,
+            std::slice::from_ref(item)
+        );
+        assert_eq!(
+            work.items(None, &[id.id()], i64::MIN, 10).await?,
+            std::slice::from_ref(item)
+        );
+        assert_eq!(work.items(Some(state), &[], message.seq, 10).await?, []);
+        let is_running = state == ItemState::Running;
+        assert_eq!(item.lease_owner.as_deref(), is_running.then_some("w"));
+        assert_eq!(item.lease_until.is_some(), is_running);
+        assert_eq!(
+            message.due_at.is_some(),
+            matches!(state, ItemState::Pending | ItemState::Retry)
+        );
+        assert_eq!(message.ended_at.is_some(), state == ItemState::Completed);
+    }
+    let until = all[3].lease_until.expect("it is running");
+    assert!(until >= before + LONG_LEASE - TICK && until <= after + LONG_LEASE + TICK);
+    assert_eq!(all[2].message.last_error.as_deref(), Some("later"));
+    assert_eq!(work.items(None, &[], i64::MIN, 2).await?, all[..2]);
+    Ok(())
+}
+
 async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseResult {
     let (work, asked) = (scene.work(), Filter::default());
     let message = |n| numbered("k", n).max_attempts(3).idempotency_key(format!("once {n}"));
@@ -132,7 +184,8 @@ async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseRes
     for item in &items {
         work.mark_failed("w", item.claim, "no paper").await?;
     }
-    let first = work.failed_items(&[], i64::MIN, 3).await?;
+    let failed = Some(ItemState::Failed);
+    let first = messages(work.items(failed, &[], i64::MIN, 3).await?);
     assert_eq!(first.len(), 3);
     let (one, given) = (&first[0], &items[0]);
     assert_eq!((one.id, &one.topic), (Some(ids[0].id()), &given.topic));
@@ -142,14 +195,14 @@ async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseRes
     assert_eq!((one.status, one.detail.as_deref()), (Status::Dead, Some("failed")));
     assert_eq!(one.idempotency_key.as_deref(), Some("once 0"));
     assert_eq!(one.created_at, given.created_at);
-    let rest = work.failed_items(&[], first[2].seq, 3).await?;
+    let rest = messages(work.items(failed, &[], first[2].seq, 3).await?);
     let all: Vec<_> = first.iter().chain(&rest).map(|item| item.id).collect();
     assert_eq!(
         all,
         ids.iter().map(|id| Some(id.id())).collect::<Vec<_>>(),
         "in order, each once"
     );
-    let named = work.failed_items(&[ids[3].id(), Uuid::new_v4()], i64::MIN, 10).await?;
+    let named = messages(work.items(failed, &[ids[3].id(), Uuid::new_v4()], i64::MIN, 10).await?);
     assert_eq!(
         named.iter().map(|item| item.id).collect::<Vec<_>>(),
         [Some(ids[3].id())]
@@ -163,7 +216,7 @@ async fn failed_items_are_listed_in_pages_and_discarded(scene: Scene) -> CaseRes
         2,
         "the oldest first"
     );
-    let left = work.failed_items(&[], i64::MIN, 10).await?;
+    let left = messages(work.items(failed, &[], i64::MIN, 10).await?);
     assert_eq!(
         left.iter().map(|item| item.id).collect::<Vec<_>>(),
         [Some(ids[3].id()), Some(ids[4].id())]

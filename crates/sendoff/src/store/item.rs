@@ -1,11 +1,13 @@
 //! A work item as a worker gets it.
 
+use std::str::FromStr;
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use uuid::Uuid;
 
-use crate::{Headers, message::JSON};
+use super::Stored;
+use crate::{Error, ErrorKind, Headers, message::JSON};
 
 /// One hand-out of one item: the fencing token that every mark carries. A later hand-out of the same item has another
 /// number, even to the same worker.
@@ -87,6 +89,48 @@ impl ItemState {
             Self::Completed => "completed",
             Self::Failed => "failed",
         }
+    }
+}
+
+impl FromStr for ItemState {
+    type Err = Error;
+
+    fn from_str(word: &str) -> Result<Self, Error> {
+        let states = [Self::Pending, Self::Running, Self::Retry, Self::Completed, Self::Failed];
+        let found = states.into_iter().find(|state| state.as_str() == word);
+        found.ok_or_else(|| {
+            Error::new(ErrorKind::Invalid, format!("items have no state {word:?}"))
+                .next_step("use pending, running, retry, completed or failed")
+        })
+    }
+}
+
+/// An item as an operator sees it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredItem {
+    /// Where it stands.
+    pub state: ItemState,
+    /// The worker that has it.
+    pub lease_owner: Option<String>,
+    /// Until when that worker has it. Once this is past, the next worker that asks gets it.
+    pub lease_until: Option<SystemTime>,
+    /// What was emitted, and what became of it, as of a message without lane and leg: its detail is the word of the state,
+    /// it is due at its next attempt, and its end is when it was completed.
+    pub message: Stored,
+}
+
+impl StoredItem {
+    /// The item of a row, whose detail is the word of its state.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when no state has that word.
+    pub fn new(message: Stored, lease_owner: Option<String>, lease_until: Option<SystemTime>) -> Result<Self, Error> {
+        Ok(Self {
+            state: message.detail.as_deref().unwrap_or_default().parse()?,
+            lease_owner,
+            lease_until,
+            message,
+        })
     }
 }
 

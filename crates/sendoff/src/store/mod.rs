@@ -27,7 +27,7 @@ mod work;
 pub use act::{Action, CleanCount, Cleaned, Command, Hasten, Hastened, Reaped};
 pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
-pub use item::{Claim, Item, ItemCounts, ItemState};
+pub use item::{Claim, Item, ItemCounts, ItemState, StoredItem};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{

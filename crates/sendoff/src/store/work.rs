@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use uuid::Uuid;
 
-use super::{Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, Stored};
+use super::{Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem};
 use crate::{Error, ErrorKind, Result};
 
 /// What pull workers ask of a store. Items are written by an [`crate::Outbox`] that was
@@ -94,12 +94,12 @@ pub trait WorkStore: Send + Sync + 'static {
     /// What the database says.
     async fn retry_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64>;
 
-    /// Up to `limit` failed items in the order of their emission, those whose number is above `after`, and of these ids
-    /// if there are any. As [`Stored`] they have the status dead, the detail `failed`, and no lane and no leg.
+    /// Up to `limit` items in the order of their emission: those whose number is above `after`, in this state if one is
+    /// given, and of these ids if there are any.
     ///
     /// # Errors
     /// What the database says.
-    async fn failed_items(&self, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<Stored>>;
+    async fn items(&self, state: Option<ItemState>, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<StoredItem>>;
 
     /// Deletes up to `limit` failed items for good, the oldest first, or of these ids if there are any, and notes it the same
     /// way. Returns how many.

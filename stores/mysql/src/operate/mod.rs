@@ -86,7 +86,7 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
 }
 
 /// Whatever is in the row is shown: an operator has to see what cannot be read.
-/// A row of `list.sql`, `find.sql` or `list_failed.sql`, whose columns are the same.
+/// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row) -> Result<Stored> {
     let what = "a message could not be shown";
     let status = match text(what, row, 0)?.as_str() {

@@ -1,7 +1,9 @@
 //! The roles can do their work, and nothing else.
 
 use sendoff::emit::Names;
-use sendoff::store::{Command, EmitStore, Filter, Hasten, MigrateStore, OperateStore, RelayStore, Verdict, Windows};
+use sendoff::store::{
+    Command, EmitStore, Filter, Hasten, ItemState, MigrateStore, OperateStore, RelayStore, Verdict, Windows,
+};
 use sendoff::{ErrorKind, Message};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::Client;
@@ -312,9 +314,12 @@ async fn a_worker_works_on_items_and_can_do_nothing_else() {
     }
 
     let operator = roles.store(&roles.login("operator").await);
-    let failed = operator.failed_items(&[], i64::MIN, 10).await.unwrap();
+    let failed = operator
+        .items(Some(ItemState::Failed), &[], i64::MIN, 10)
+        .await
+        .unwrap();
     assert_eq!(failed.len(), 2);
-    let one = [failed[0].id.unwrap()];
+    let one = [failed[0].message.id.unwrap()];
     assert_eq!(
         operator
             .retry_failed(&one, 10, &Filter::default(), &mut Command::by("alice"))

@@ -7,7 +7,7 @@ use sendoff::store::{Status, Stored};
 
 use crate::clock::to_time;
 
-/// A row of `list.sql`, `find.sql` or `list_failed.sql`, whose columns are the same.
+/// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     let text = |column| row.get_ref(column).map(text);
     let time = |column| row.get_ref(column).map(|value| integer(value).map(to_time));
