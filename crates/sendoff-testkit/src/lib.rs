@@ -12,6 +12,7 @@
 //! | what every sink must be able to do | [`sink_suite`] |
 //! | brokers to connect to, and to kill | [`servers`] |
 //! | a wire that can be cut | [`FaultProxy`] |
+//! | what a test logs | [`Log`] |
 //! | encryption for a server that has none | [`TlsProxy`] |
 #![forbid(unsafe_code)]
 
@@ -19,6 +20,7 @@ mod delivery;
 pub mod emit_suite;
 mod fault_proxy;
 pub mod history;
+mod log;
 pub mod memory;
 pub mod recording_hooks;
 mod scripted_sink;
@@ -30,6 +32,7 @@ mod tls_proxy;
 pub use delivery::delivery;
 pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};
+pub use log::Log;
 pub use memory::{Faults, MemoryStore, Verb};
 pub use recording_hooks::RecordingHooks;
 pub use scripted_sink::{Act, Publication, ScriptedSink};

@@ -6,8 +6,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod warnings;
-
 use std::error::Error as StdError;
 
 use diesel::sql_types::Text;
@@ -16,6 +14,7 @@ use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncC
 use sendoff::emit::{Dialect, Names};
 use sendoff::{BoxError, Emitted, Message, Outbox, Result};
 use sendoff_diesel_async as _;
+use sendoff_testkit::Log;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 
 sendoff_testkit::emit_suite!(Harness);
@@ -140,7 +139,7 @@ async fn emitting_outside_a_transaction_warns() {
     let harness = Harness::fresh().await;
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut connection = connect().await;
-    let (warnings, _guard) = warnings::collect();
+    let (warnings, _guard) = Log::collect(tracing::Level::WARN);
 
     outbox.emit(&mut connection, message()).await.unwrap();
     let warned = warnings.take();

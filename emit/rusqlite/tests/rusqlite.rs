@@ -6,8 +6,6 @@
     reason = "a test fails by panicking"
 )]
 
-mod warnings;
-
 use std::error::Error as StdError;
 use std::time::Duration;
 
@@ -17,6 +15,7 @@ use sendoff::store::MigrateStore;
 use sendoff::{Emitted, ErrorKind, Message, OnDuplicate, Outbox, Result};
 use sendoff_rusqlite as _;
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
+use sendoff_testkit::Log;
 use sendoff_testkit::emit_suite::EmitHarness;
 use tempfile::TempDir;
 
@@ -155,7 +154,7 @@ async fn emitting_on_a_connection_warns_only_outside_a_transaction() {
     let harness = Harness::fresh().await;
     let outbox = harness.outbox();
     let connection = harness.connection();
-    let (lines, _guard) = warnings::collect();
+    let (lines, _guard) = Log::collect(tracing::Level::WARN);
     connection.execute_batch("BEGIN IMMEDIATE").unwrap();
     outbox.emit_blocking(&connection, message(1)).unwrap();
     connection.execute_batch("COMMIT").unwrap();

@@ -72,7 +72,7 @@ mod tests {
 
     #[tokio::test]
     async fn deadlocks_and_lock_timeouts_are_tried_again_and_not_for_ever() {
-        for code in [1213, 1205] {
+        for code in [1213, 1205, 3058] {
             let (mut attempts, mut tries) = (Attempts::default(), 1);
             while attempts.again(&server_error(code)).await {
                 tries += 1;

@@ -47,8 +47,9 @@ impl Connector {
             // The driver builds its own TLS settings, out of the provider of the process.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
         }
-        // A lock is waited for no longer than the call may take, so that the server says so before we hang up.
-        let lock_wait = config.statement_timeout.as_secs().clamp(1, 10);
+        // A lock is waited for much shorter than the call may take, on every kind of connection, so that the server says so
+        // before we hang up: MySQL looks at its clock once a second only.
+        let lock_wait = (config.statement_timeout / 2).as_secs().clamp(1, 4);
         let builder = OptsBuilder::from_opts(opts)
             .prefer_socket(false)
             .tcp_keepalive(Some(Duration::from_secs(30)))

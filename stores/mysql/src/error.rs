@@ -54,12 +54,12 @@ pub(crate) fn from_driver(what: &str, error: MysqlError) -> Error {
 }
 
 /// Whether another transaction was in the way, so that the whole of it is to be done again: a deadlock, a lock that did
-/// not come free, a row that changed under a snapshot.
+/// not come free, a row that changed under a snapshot, locks by name in a circle.
 pub(crate) fn is_conflict(error: &Error) -> bool {
     let sources = std::iter::successors(StdError::source(error), |error| StdError::source(*error));
     sources
         .filter_map(|source| source.downcast_ref::<ServerError>())
-        .any(|said| matches!(said.code, 1213 | 1205 | 1020))
+        .any(|said| matches!(said.code, 1213 | 1205 | 1020 | 3058))
 }
 
 /// The URL is no use.
@@ -140,8 +140,10 @@ fn kind_of(code: u16) -> ErrorKind {
         1053 | 1077 | 1079 | 1080 | 1152 | 1158 | 1159 | 1160 | 1161 | 1184 | 1927 | 1290 | 1836 | 3169 | 4031 => {
             ErrorKind::Unreachable
         }
-        // Deadlock, lock timeout, changed row; interrupted, too many connections, disk or table full.
-        1213 | 1205 | 1020 | 1317 | 1969 | 3024 | 1040 | 1203 | 1226 | 1021 | 1114 | 1206 | 3572 => ErrorKind::Busy,
+        // Deadlock, lock timeout, changed row, deadlock of named locks; interrupted, too many connections, disk or table full.
+        1213 | 1205 | 1020 | 3058 | 1317 | 1969 | 3024 | 1040 | 1203 | 1226 | 1021 | 1114 | 1206 | 3572 => {
+            ErrorKind::Busy
+        }
         _ => ErrorKind::Backend,
     }
 }
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_passes_by_itself_is_temporary() {
-        for code in [1213, 1205, 1053, 1040, 1290, 1927] {
+        for code in [1213, 1205, 3058, 1053, 1040, 1290, 1927] {
             assert!(Error::new(kind_of(code), "x").is_temporary(), "{code}");
         }
         for code in [1146, 1305, 1045, 1142, 1049, 1062, 1064, 0] {

@@ -6,6 +6,7 @@
     reason = "in a test that is how it fails"
 )]
 
+mod conflict;
 mod connection;
 mod keys;
 mod migrate;

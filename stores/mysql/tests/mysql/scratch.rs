@@ -86,7 +86,7 @@ pub(crate) struct Relay {
 }
 
 impl Relay {
-    async fn new(store: MysqlStore) -> Self {
+    pub(crate) async fn new(store: MysqlStore) -> Self {
         let owner = OwnerId::random();
         store.enlist(owner, "test", LEASE).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
@@ -132,8 +132,15 @@ impl Relay {
     }
 
     pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
+        let settlement = self.settlement(delivery, legs);
+        let report = self.store.settle(self.owner, &[settlement]).await.unwrap();
+        self.settled.push(delivery.place.clone());
+        report
+    }
+
+    pub(crate) fn settlement(&self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> Settlement {
         let lane = delivery.place.lane;
-        let settlement = Settlement {
+        Settlement {
             place: delivery.place.clone(),
             epoch: self.grants.iter().find(|grant| grant.lane == lane).unwrap().epoch,
             legs: legs
@@ -144,10 +151,7 @@ impl Relay {
                 })
                 .collect(),
             key: delivery.key.as_deref().map(Arc::from),
-        };
-        let report = self.store.settle(self.owner, &[settlement]).await.unwrap();
-        self.settled.push(delivery.place.clone());
-        report
+        }
     }
 }
 
