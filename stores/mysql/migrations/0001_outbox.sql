@@ -21,7 +21,8 @@ CREATE TABLE IF NOT EXISTS outbox_message (
     available_at DATETIME(6),
     expires_at DATETIME(6),
     topic VARCHAR(1024) NOT NULL,
-    `key` VARCHAR(1024),
+    -- As long as the library lets it be, and short enough for the tables and indexes that it may be moved to.
+    `key` VARCHAR(1024) CHECK (OCTET_LENGTH(`key`) <= 1024),
     content_type VARCHAR(1024),          -- NULL is application/json
     headers JSON,                        -- an object of strings
     aggregate_type VARCHAR(1024),
@@ -50,7 +51,7 @@ CREATE TABLE IF NOT EXISTS outbox_waiting (
     leg VARBINARY(255) NOT NULL DEFAULT '',
     state VARCHAR(16) NOT NULL CHECK (state IN ('scheduled', 'retry', 'held', 'down', 'parked')),
     topic VARCHAR(1024) NOT NULL,
-    `key` VARBINARY(2048),
+    `key` VARBINARY(1024),
     content_type VARCHAR(1024),
     headers JSON,
     aggregate_type VARCHAR(1024),
@@ -84,7 +85,7 @@ CREATE TABLE IF NOT EXISTS outbox_dead (
     reason VARCHAR(16) NOT NULL
         CHECK (reason IN ('exhausted', 'permanent', 'expired', 'unroutable', 'unreadable', 'crashed')),
     topic VARCHAR(1024) NOT NULL,
-    `key` VARBINARY(2048),
+    `key` VARBINARY(1024),
     content_type VARCHAR(1024),
     headers JSON,
     aggregate_type VARCHAR(1024),
@@ -115,7 +116,7 @@ CREATE TABLE IF NOT EXISTS outbox_delivered (
     expires_at DATETIME(6),
     leg VARBINARY(255) NOT NULL DEFAULT '',
     topic VARCHAR(1024) NOT NULL,
-    `key` VARBINARY(2048),
+    `key` VARBINARY(1024),
     content_type VARCHAR(1024),
     headers JSON,
     aggregate_type VARCHAR(1024),

@@ -8,7 +8,7 @@ SELECT g.lane, HEX(g.`key`), HEX(g.leg), coalesce((
 FROM (
     SELECT DISTINCT w.lane, w.`key`, w.leg
     FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
-        lane SMALLINT PATH '$[0]', name VARCHAR(4096) PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS k
+        lane SMALLINT PATH '$[0]', name VARCHAR(2048) PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS k
     STRAIGHT_JOIN outbox_waiting AS w FORCE INDEX (ix_outbox_waiting_key) ON w.lane = k.lane AND w.`key` = UNHEX(k.name)
     WHERE (k.leg = '' OR w.leg = UNHEX(k.leg)) AND w.state = 'held' AND w.due_at IS NULL
 ) AS g

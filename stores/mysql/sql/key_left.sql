@@ -1,7 +1,7 @@
 -- Of these keys (lane, key, leg in hexadecimal), those of which nothing waits or blocks any more.
 SELECT k.lane, k.name, k.leg
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
-    lane SMALLINT PATH '$[0]', name VARCHAR(4096) PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS k
+    lane SMALLINT PATH '$[0]', name VARCHAR(2048) PATH '$[1]', leg VARCHAR(510) PATH '$[2]')) AS k
 WHERE NOT EXISTS (
     SELECT 1 FROM outbox_waiting AS w
     WHERE w.lane = k.lane AND w.`key` = UNHEX(k.name) AND w.leg = UNHEX(k.leg) AND w.state IN ('retry', 'held', 'down')

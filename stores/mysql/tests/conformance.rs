@@ -71,7 +71,8 @@ impl Schema {
 
     /// The suite's SQL in this dialect.
     fn dialect(&self, sql: &str) -> String {
-        self.config.names.render(&sql.replace(" AS text)", " AS CHAR)"))
+        let sql = sql.replace(" AS text)", " AS CHAR)").replace("\"key\"", "`key`");
+        self.config.names.render(&sql)
     }
 }
 

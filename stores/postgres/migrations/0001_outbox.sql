@@ -40,7 +40,8 @@ CREATE TABLE outbox_message (
     available_at timestamptz,
     expires_at timestamptz,
     topic text NOT NULL,
-    key text,
+    -- As long as the library lets it be, and short enough for the indexes of the tables that it may be moved to.
+    key text CHECK (octet_length(key) <= 1024),
     content_type text,               -- NULL is application/json
     headers jsonb,                   -- an object of strings
     aggregate_type text,
@@ -86,7 +87,7 @@ CREATE TABLE outbox_waiting (
     leg text NOT NULL DEFAULT '',
     state text NOT NULL CHECK (state IN ('scheduled', 'retry', 'held', 'down', 'parked')),
     topic text NOT NULL,
-    key text,
+    key text CHECK (octet_length(key) <= 1024),
     content_type text,
     headers jsonb,
     aggregate_type text,

@@ -45,7 +45,7 @@ CREATE TABLE outbox_message (
     available_at INTEGER,
     expires_at INTEGER,
     topic TEXT NOT NULL,
-    key TEXT,
+    key TEXT CHECK (length(CAST(key AS BLOB)) <= 1024),  -- as long as the library lets it be
     content_type TEXT,               -- NULL is application/json
     headers TEXT,                    -- a JSON object of strings
     aggregate_type TEXT,

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Command, Delivery};
+use sendoff::store::{Command, DeadReason, Delivery, Status};
 use sendoff::{ErrorKind, Event, Headers, Message, Uuid};
 
+use super::manual_relay::{dead, leg, retry};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, plain};
 
@@ -16,6 +17,7 @@ cases![
     a_payload_may_be_as_large_as_the_limit_and_no_larger,
     headers_hold_any_text,
     keys_hold_any_text_and_stay_apart,
+    a_key_that_is_too_long_is_refused_when_it_is_written needs Sql,
     payloads_survive_a_retry_and_a_dead_letter,
 ];
 
@@ -231,7 +233,6 @@ async fn keys_hold_any_text_and_stay_apart(scene: Scene) -> CaseResult {
 }
 
 async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult {
-    use super::manual_relay::{dead, retry};
     let headers = Headers::from_iter([("quote", "\"'\\")]);
     let messages = payloads()
         .into_iter()
@@ -252,9 +253,7 @@ async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult 
     };
     let retried = relay.read_messages(messages.len()).await;
     check(&retried);
-    relay
-        .settle_as(&dead(sendoff::store::DeadReason::Permanent, false), &retried)
-        .await?;
+    relay.settle_as(&dead(DeadReason::Permanent, false), &retried).await?;
     for message in &messages {
         assert_eq!(scene.find_one(message.id()).await?.payload, message.payload().to_vec());
     }
@@ -264,5 +263,43 @@ async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult 
         .retry_dead(&Default::default(), None, usize::MAX, &mut Command::by("suite"))
         .await?;
     check(&relay.read_messages(messages.len()).await);
+    Ok(())
+}
+
+/// By hand it could be as long as the column takes; and then it would be too long for the tables behind.
+async fn a_key_that_is_too_long_is_refused_when_it_is_written(scene: Scene) -> CaseResult {
+    let insert = |key: &str| format!("INSERT INTO outbox_message (topic, payload, \"key\") VALUES ('t', 'x', '{key}')");
+    let database = &scene.subject.database;
+    for too_long in ["k".repeat(1025), "\u{1f511}".repeat(257), "k".repeat(3000)] {
+        assert!(
+            database.execute(&insert(&too_long)).await.is_err(),
+            "{} bytes",
+            too_long.len()
+        );
+    }
+    let longest = ["k".repeat(1024), "\u{1f511}".repeat(256)];
+    for key in &longest {
+        assert_eq!(database.execute(&insert(key)).await?, 1);
+    }
+    // It waits, holds others up, and dies.
+    let mut relay = scene.relay().await?;
+    for delivery in relay.read_messages(2).await {
+        assert!(longest.contains(delivery.key.as_ref().expect("it has one")));
+        let legs = vec![
+            leg("a", retry(Duration::from_secs(3600))),
+            leg("b", dead(DeadReason::Permanent, true)),
+        ];
+        assert!(
+            relay
+                .settle(&[relay.settlement(&delivery, legs)])
+                .await?
+                .lost
+                .is_empty()
+        );
+    }
+    assert_eq!(
+        (scene.count(Status::Retry).await?, scene.count(Status::Dead).await?),
+        (2, 2)
+    );
     Ok(())
 }

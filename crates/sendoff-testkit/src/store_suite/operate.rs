@@ -16,6 +16,7 @@ cases![
     a_list_is_filtered_by_everything,
     a_star_in_a_topic_stands_for_any_text_and_nothing_else_does,
     a_text_is_searched_for_as_it_is,
+    trailing_spaces_and_case_tell_texts_apart,
 ];
 
 const LATER: Duration = Duration::from_secs(3600);
@@ -411,6 +412,69 @@ async fn a_text_is_searched_for_as_it_is(scene: Scene) -> CaseResult {
             ..Filter::default()
         };
         assert_eq!(list(&scene, error).await?.len(), count, "error {wanted}");
+    }
+    Ok(())
+}
+
+async fn trailing_spaces_and_case_tell_texts_apart(scene: Scene) -> CaseResult {
+    let texts = ["abc", "abc ", "abc  ", " abc", "ABC", "Abc", "\u{e1}bc"];
+    let message = |text: &str| {
+        let event = Event::new(text, text, "t").idempotency_key(text);
+        Message::from(event).key(text)
+    };
+    let emitted = scene
+        .emit(texts.map(message).into_iter().chain(texts.map(plain)))
+        .await?;
+    assert!(emitted.iter().all(|emitted| !emitted.is_duplicate()), "{emitted:?}");
+    let text = |text: &str| Some(text.to_owned());
+    let by = Filter::default;
+    for (at, wanted) in texts.into_iter().enumerate() {
+        let of_event = emitted[at].id();
+        let of_topic = emitted[texts.len() + at].id();
+        for (filter, id) in [
+            (
+                Filter {
+                    key: text(wanted),
+                    ..by()
+                },
+                of_event,
+            ),
+            (
+                Filter {
+                    aggregate_type: text(wanted),
+                    ..by()
+                },
+                of_event,
+            ),
+            (
+                Filter {
+                    aggregate_id: text(wanted),
+                    ..by()
+                },
+                of_event,
+            ),
+            (
+                Filter {
+                    idempotency_key: text(wanted),
+                    ..by()
+                },
+                of_event,
+            ),
+            (
+                Filter {
+                    topic: text(wanted),
+                    ..by()
+                },
+                of_topic,
+            ),
+        ] {
+            let found: Vec<_> = list(&scene, filter.clone())
+                .await?
+                .iter()
+                .map(|stored| stored.id)
+                .collect();
+            assert_eq!(found, [Some(id)], "{filter:?}");
+        }
     }
     Ok(())
 }
