@@ -68,7 +68,8 @@ impl Hands {
     }
 }
 
-fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
+/// What a panic said.
+pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic
         .downcast_ref::<&str>()
         .copied()

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use sendoff::store::{Claim, Item, ItemState};
@@ -9,7 +10,7 @@ use sendoff::{ErrorKind, Result};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use crate::hands::{Ended, Hands};
+use crate::hands::{Ended, Hands, words_of};
 use crate::{Failure, WorkReport, Worker};
 
 /// A worker at work. Every item that it holds is in exactly one of `queue`, `hands` and `done`.
@@ -79,8 +80,10 @@ where
     fn start_work(&mut self) {
         while self.hands.len() < self.worker.settings.concurrency.max(1) {
             let Some(item) = self.queue.pop_front() else { return };
-            let work = (self.handler)(item.clone());
-            self.hands.start(item, work);
+            // A handler may panic before there is anything to wait for: that ends this attempt, not the loop.
+            let begun = catch_unwind(AssertUnwindSafe(|| (self.handler)(item.clone())));
+            let begun = begun.map_err(|panic| Failure::Transient(words_of(&*panic)));
+            self.hands.start(item, async move { begun?.await });
         }
     }
 

@@ -112,6 +112,26 @@ async fn transient_failures_and_panics_are_tried_again_and_permanent_ones_are_no
 }
 
 #[tokio::test]
+async fn a_handler_that_panics_before_it_awaits_anything_fails_its_item_and_nothing_else() {
+    let shop = Shop::open(["early", "late"].map(|topic| Message::json(topic, &()).unwrap().max_attempts(2))).await;
+    let (worker, stop) = (shop.worker(quick()), shop.stop.clone());
+    let running = tokio::spawn(async move {
+        let handler = |item: Arc<sendoff::store::Item>| {
+            assert!(item.topic != "early", "on purpose");
+            async { Ok(()) }
+        };
+        worker.run(handler, stop).await
+    });
+    shop.until("both have ended", |counts| counts.failed == 1 && counts.total() == 1)
+        .await;
+    let failed = shop.store.items(None, &[], i64::MIN, 10).await.unwrap();
+    let error = failed[0].message.last_error.clone().unwrap();
+    assert!(error.contains("panicked") && error.contains("on purpose"), "{error}");
+    let report = shop.stopped(running).await;
+    assert_eq!((report.completed, report.retried, report.failed), (1, 1, 1));
+}
+
+#[tokio::test]
 async fn work_that_takes_longer_than_the_lease_keeps_it() {
     let shop = Shop::open([item(1).max_attempts(1)]).await;
     let settings = WorkerSettings {
