@@ -17,7 +17,10 @@ use sendoff_testkit::emit_suite::{self, EmitHarness};
 
 sendoff_testkit::emit_suite!(Harness);
 
-const SCHEMA: &str = include_str!("../../../stores/mysql/migrations/0001_outbox.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
+    include_str!("../../../stores/mysql/migrations/0002_items.sql")
+);
 
 struct Harness {
     names: Names,

@@ -18,7 +18,10 @@ use sqlx::{AssertSqlSafe, Connection, MySql, MySqlConnection, MySqlPool, Transac
 
 sendoff_testkit::emit_suite!(Harness);
 
-const SCHEMA: &str = include_str!("../../../stores/mysql/migrations/0001_outbox.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
+    include_str!("../../../stores/mysql/migrations/0002_items.sql")
+);
 
 struct Harness {
     names: Names,

@@ -20,7 +20,10 @@ use tokio_postgres::{Client, NoTls, SimpleQueryMessage, Transaction};
 
 sendoff_testkit::emit_suite!(Harness);
 
-const SCHEMA: &str = include_str!("../../../stores/postgres/migrations/0001_outbox.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
+    include_str!("../../../stores/postgres/migrations/0002_items.sql")
+);
 
 struct Harness {
     names: Names,

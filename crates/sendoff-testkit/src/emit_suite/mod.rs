@@ -14,6 +14,7 @@ mod content;
 mod dedup;
 mod failure;
 mod hooks;
+mod items;
 mod many;
 mod rows;
 mod setup;
@@ -28,6 +29,7 @@ pub use content::*;
 pub use dedup::*;
 pub use failure::*;
 pub use hooks::*;
+pub use items::*;
 pub use many::*;
 pub use setup::{block_on, fresh_names, mysql_url, postgres_url};
 pub use store::*;
@@ -93,6 +95,7 @@ macro_rules! emit_suite {
             a_created_hook_can_refuse_many
             the_callers_context_is_stored
             a_missing_table_is_explained
+            items_are_emitted_like_messages
         }
     };
     (@cases $harness:ty: $($case:ident)*) => {
