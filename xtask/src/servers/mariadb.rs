@@ -97,7 +97,7 @@ impl MariaDb {
             .current_dir(&home);
         // Nothing in it is worth an orderly stop.
         let mut instance = Instance::start("MariaDB", &mut command, Signal::KILL, scratch.join("mariadb.log"))?;
-        instance.wait_until(|| answers(port))?;
+        instance.wait_until(|| execute(port, "SELECT 1").is_ok())?;
         Ok(Self {
             port,
             _instance: instance,
@@ -106,16 +106,23 @@ impl MariaDb {
 
     /// Where to connect.
     pub(crate) fn url(&self) -> String {
-        format!(
-            "mysql://{USER}:{}@127.0.0.1:{}/sendoff",
-            PASSWORD.replace(' ', "%20"),
-            self.port
-        )
+        self.url_of("sendoff")
+    }
+
+    /// Creates an empty database and says where it is.
+    pub(crate) fn create_database(&self, name: &str) -> Result<String> {
+        execute(self.port, &format!("CREATE DATABASE {name}"))?;
+        Ok(self.url_of(name))
+    }
+
+    fn url_of(&self, database: &str) -> String {
+        let password = PASSWORD.replace(' ', "%20");
+        format!("mysql://{USER}:{password}@127.0.0.1:{}/{database}", self.port)
     }
 }
 
-/// Whether a query comes back.
-fn answers(port: u16) -> bool {
+/// Runs a statement.
+fn execute(port: u16, sql: &str) -> Result<()> {
     let mut client = account::command(Path::new("mariadb"));
     client
         .args(["--no-defaults", "--host=127.0.0.1", "--connect-timeout=5"])
@@ -124,7 +131,7 @@ fn answers(port: u16) -> bool {
             format!("--password={PASSWORD}"),
             format!("--port={port}"),
         ])
-        .args(["--execute=SELECT 1", "sendoff"])
+        .args([&format!("--execute={sql}"), "sendoff"])
         .current_dir("/");
-    child::run_quietly(&mut client).is_ok()
+    child::run_quietly(&mut client).map(drop)
 }

@@ -141,6 +141,11 @@ impl Servers {
         self.postgres.create_database(name)
     }
 
+    /// Creates an empty database on the private MariaDB and says where it is.
+    pub(crate) fn create_mysql_database(&self, name: &str) -> Result<String> {
+        self.mariadb.create_database(name)
+    }
+
     /// The folder that tests may write to.
     pub(crate) fn scratch(&self) -> PathBuf {
         self.scratch.for_tests()

@@ -61,8 +61,11 @@ fn names(folder: &Path) -> Result<Vec<String>> {
 }
 
 fn run_one(name: &str, servers: &Servers) -> Result<()> {
-    // A database of its own: an example may create tables under everyday names.
-    let database = servers.create_database(&format!("example_{name}"))?;
+    // A database of its own: an example may create tables under everyday names. Its name says which kind it needs.
+    let database = match name.contains("mysql") {
+        true => servers.create_mysql_database(&format!("example_{name}"))?,
+        false => servers.create_database(&format!("example_{name}"))?,
+    };
     let log = servers.scratch().join(format!("example-{name}.log"));
     let output = File::create(&log)?;
     let mut example = Command::new(nested::target()?.join("debug/examples").join(name));
