@@ -10,17 +10,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use mysql_async::prelude::Queryable;
 use rustix::process::Signal;
 use sandbox::{Place, Running, Sandbox, connect, lines, wait_until};
+use sendoff::Message;
 use sendoff::emit::Names;
-use sendoff::{Message, Outbox};
+use sendoff::store::{EmitStore, Filter, OperateStore};
+use sendoff_store_mysql::{MysqlConfig, MysqlStore};
+use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use sendoff_testkit::Recorder;
 use sendoff_testkit::history::Sent;
-use sendoff_tokio_postgres as _;
 use serde_json::{Value, json};
-use tokio_postgres::Client;
 
-const KILLS: usize = 200;
 const RELAYS: usize = 3;
 const PRODUCERS: usize = 4;
 const KEYS: usize = 200;
@@ -29,7 +30,16 @@ const WINDOW: usize = 16;
 
 #[test]
 fn killed_relays_lose_nothing_and_keep_the_order() {
-    let sandbox = Sandbox::postgres().migrated();
+    kill_relays(Sandbox::postgres(), 200);
+}
+
+#[test]
+fn killed_relays_on_mysql_lose_nothing_and_keep_the_order() {
+    kill_relays(Sandbox::mysql(), 80);
+}
+
+fn kill_relays(sandbox: Sandbox, kills: usize) {
+    let sandbox = sandbox.migrated();
     std::fs::create_dir(sandbox.path("out")).unwrap();
     let out = sandbox.path("out/out.jsonl");
     sandbox.configure(&format!(
@@ -44,7 +54,7 @@ fn killed_relays_lose_nothing_and_keep_the_order() {
     let seed = fastrand::u64(..);
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
-    for kill in 0..KILLS {
+    for kill in 0..kills {
         // Without its folder the sink is down: messages fail, and those behind them in their keys are held.
         match kill % 10 {
             5 => std::fs::rename(sandbox.path("out"), sandbox.path("away")).unwrap(),
@@ -88,7 +98,7 @@ fn killed_relays_lose_nothing_and_keep_the_order() {
     let history = recorder.history();
     let findings = history.check();
     println!(
-        "{KILLS} kills, {} transactions, {} arrivals, drained in {drained:?}, {retried} set aside and retried; {findings}",
+        "{kills} kills, {} transactions, {} arrivals, drained in {drained:?}, {retried} set aside and retried; {findings}",
         history.transactions.len(),
         arrivals.len()
     );
@@ -98,7 +108,7 @@ fn killed_relays_lose_nothing_and_keep_the_order() {
         said(&sandbox.read("relay.log"))
     );
     assert!(history.arrivals.len() > 1000, "too little happened to prove anything");
-    assert!(findings.duplicates.len() <= KILLS * WINDOW, "{findings}");
+    assert!(findings.duplicates.len() <= kills * WINDOW, "{findings}");
     every_copy_has_the_same_id(&arrivals);
 }
 
@@ -123,12 +133,28 @@ fn relay(sandbox: &Sandbox) -> Running {
 }
 
 /// How many messages have not been delivered.
-fn left(place: &Place) -> i64 {
-    let Place::Postgres { url, schema } = place else {
-        panic!("this test is about PostgreSQL");
-    };
-    let sql = format!("SELECT count(*) FROM {schema}.outbox_all");
-    sandbox::block_on(async move { connect(url).await.query_one(&sql, &[]).await.unwrap().get(0) })
+fn left(place: &Place) -> u64 {
+    let place = place.clone();
+    sandbox::block_on(async move { stores(&place).1.count(&Filter::default()).await.unwrap() })
+}
+
+/// The outbox as producers and as operators use it, on connections that [`break_connections`] finds.
+fn stores(place: &Place) -> (Arc<dyn EmitStore>, Arc<dyn OperateStore>) {
+    let names = |schema: &str| Names::new(Some(schema), Names::PREFIX).unwrap();
+    match place {
+        Place::Postgres { url, schema } => {
+            let config = PostgresConfig::new(url).names(names(schema)).application_name(schema);
+            let store = Arc::new(PostgresStore::new(config).unwrap());
+            (store.clone(), store)
+        }
+        Place::Mysql { url, schema } => {
+            let (server, _) = url.rsplit_once('/').unwrap();
+            let config = MysqlConfig::new(format!("{server}/{schema}")).names(names(schema));
+            let store = Arc::new(MysqlStore::new(config).unwrap());
+            (store.clone(), store)
+        }
+        Place::Sqlite(_) => panic!("a file has no connections to break"),
+    }
 }
 
 fn sent(arrivals: &[Value]) -> Vec<Sent> {
@@ -153,30 +179,22 @@ struct Load {
 
 impl Load {
     fn start(place: &Place) -> Self {
-        let Place::Postgres { url, schema } = place else {
-            panic!("this test is about PostgreSQL");
-        };
         let (stop, recorder) = (Arc::new(AtomicBool::new(false)), Recorder::new());
         let numbers: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
-        let outbox = Outbox::builder()
-            .names(Names::new(Some(schema), "outbox_").unwrap())
-            .build();
         let mut threads: Vec<_> = (0..PRODUCERS)
             .map(|_| {
                 let producer = Producer {
-                    url: url.clone(),
-                    outbox: outbox.clone(),
+                    store: stores(place).0,
                     recorder: recorder.clone(),
                     numbers: numbers.clone(),
-                    application: schema.clone(),
                 };
                 let stop = stop.clone();
                 std::thread::spawn(move || on_a_runtime(producer.produce(&stop)))
             })
             .collect();
-        let (breaker, url, application) = (stop.clone(), url.clone(), schema.clone());
+        let (breaker, place) = (stop.clone(), place.clone());
         threads.push(std::thread::spawn(move || {
-            on_a_runtime(break_connections(&url, &application, &breaker));
+            on_a_runtime(break_connections(&place, &breaker));
         }));
         Self {
             stop,
@@ -203,60 +221,57 @@ fn on_a_runtime(future: impl Future<Output = ()>) {
 }
 
 /// Ends a producer's connection about once a second, so that some commits are never answered.
-async fn break_connections(url: &str, application: &str, stop: &AtomicBool) {
-    let client = connect(url).await;
+async fn break_connections(place: &Place, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(fastrand::u64(500..1500))).await;
-        let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 \
-                   ORDER BY random() LIMIT 1";
-        client.execute(sql, &[&application]).await.unwrap();
+        match place {
+            Place::Postgres { url, schema } => {
+                let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 \
+                           ORDER BY random() LIMIT 1";
+                connect(url).await.execute(sql, &[schema]).await.unwrap();
+            }
+            Place::Mysql { url, schema } => {
+                let mut conn = mysql_async::Conn::from_url(url).await.unwrap();
+                let sql = "SELECT id FROM information_schema.processlist WHERE db = ? ORDER BY RAND() LIMIT 1";
+                let found: Option<u64> = conn.exec_first(sql, (schema,)).await.unwrap();
+                if let Some(id) = found {
+                    // It may have gone by itself.
+                    let _ = conn.query_drop(format!("KILL {id}")).await;
+                }
+            }
+            Place::Sqlite(_) => {}
+        }
     }
 }
 
 struct Producer {
-    url: String,
-    outbox: Outbox,
+    store: Arc<dyn EmitStore>,
     recorder: Recorder,
     /// The next number of each key.
     numbers: Arc<Vec<AtomicU64>>,
-    /// What its connections are called.
-    application: String,
 }
 
 impl Producer {
     async fn produce(self, stop: &AtomicBool) {
-        let mut client = None;
         while !stop.load(Ordering::Relaxed) {
-            let connected = match client.take().filter(|client: &Client| !client.is_closed()) {
-                Some(client) => client,
-                None => self.connect().await,
-            };
-            // A transaction that failed leaves its connection behind.
-            client = self.transaction(connected).await.ok();
+            // One that failed may have been committed all the same: the recorder knows.
+            let _ = self.transaction().await;
             tokio::time::sleep(Duration::from_millis(fastrand::u64(10..40))).await;
         }
     }
 
-    async fn connect(&self) -> Client {
-        let client = connect(&self.url).await;
-        let name = format!("SET application_name = '{}'", self.application);
-        // It may be broken already.
-        let _ = client.batch_execute(&name).await;
-        client
-    }
-
     /// One transaction with one to three messages. Some take their time before the commit, so that later ones overtake
     /// them; one in ten is rolled back.
-    async fn transaction(&self, mut client: Client) -> Result<Client, Box<dyn std::error::Error>> {
+    async fn transaction(&self) -> sendoff::Result<()> {
         let mut record = self.recorder.begin();
-        let tx = client.transaction().await?;
+        let mut tx = self.store.begin().await?;
         for _ in 0..fastrand::usize(1..=3) {
             let key = fastrand::usize(..KEYS);
             let n = self.numbers[key].fetch_add(1, Ordering::Relaxed);
             let name = format!("key-{key}");
             record.emit(Sent::new(&name, n));
             let message = Message::json("load.message", &json!({"n": n}))?.key(name);
-            self.outbox.emit(&tx, message).await?;
+            tx.emit(&[message]).await?;
         }
         if fastrand::u8(..20) == 0 {
             tokio::time::sleep(Duration::from_millis(fastrand::u64(..100))).await;
@@ -269,6 +284,6 @@ impl Producer {
             tx.commit().await?;
             record.committed();
         }
-        Ok(client)
+        Ok(())
     }
 }
