@@ -33,6 +33,8 @@ impl Need {
     pub(super) async fn is_answered_unsupported(self, scene: Scene) {
         match self {
             Self::Sql => {
+                let scripts = scene.subject.migrate.migrations();
+                assert!(scripts.is_empty(), "the store has SQL of its own");
                 let answer = scene.subject.database.execute("SELECT 1").await;
                 assert_eq!(answer.expect_err("SQL was run").kind(), ErrorKind::Unsupported);
             }
