@@ -150,6 +150,42 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
+    async fn relays_that_saw_the_same_outage_do_not_come_back_in_step() {
+        let now = Instant::now();
+        for asked in [None, Some(Duration::from_secs(4))] {
+            let pause = asked.unwrap_or(FIRST);
+            let waits: Vec<Duration> = (0..100)
+                .map(|seed| {
+                    let mut breaker = Breaker::default();
+                    breaker.down(now, asked, &mut fastrand::Rng::with_seed(seed));
+                    breaker.shut_until(now).unwrap() - now
+                })
+                .collect();
+            assert!(
+                waits.iter().all(|wait| (pause..=pause.mul_f64(1.1)).contains(wait)),
+                "{waits:?}"
+            );
+            let (least, most) = (waits.iter().min().unwrap(), waits.iter().max().unwrap());
+            assert!(*most - *least > pause.mul_f64(0.08), "from {least:?} to {most:?}");
+        }
+        // Nor do they grow in step.
+        let sizes: std::collections::BTreeSet<usize> = (0..100)
+            .map(|seed| {
+                let mut rng = fastrand::Rng::with_seed(seed);
+                let mut breaker = Breaker {
+                    state: State::RampingUp {
+                        batch: 100,
+                        under_way: true,
+                    },
+                };
+                breaker.answered(500, &mut rng);
+                breaker.allows(now, 500)
+            })
+            .collect();
+        assert!(sizes.len() > 20 && *sizes.first().unwrap() >= 200 && *sizes.last().unwrap() <= 300);
+    }
+
+    #[tokio::test(start_paused = true)]
     async fn a_sink_that_came_back_gets_one_batch_at_a_time_each_larger_than_before() {
         let mut rng = fastrand::Rng::with_seed(1);
         let mut breaker = Breaker::default();

@@ -60,7 +60,8 @@ pub enum Outcome {
     Permanent(Reason),
     /// It may or may not have arrived: charged as an attempt and retried with the same id.
     Unknown(Reason),
-    /// The sink as a whole is down: no attempt is charged, the message waits for the sink.
+    /// The sink as a whole is down: no attempt is charged, the message waits for the sink. It has not arrived, unless the far side
+    /// has told that it stopped reading while the message was on its way.
     SinkDown(Reason),
     /// It was not tried, because it is too early: no attempt is charged, and it comes again after [`Reason::retry_after`].
     /// This says nothing about the sink. Messages behind it in the order of its key go on, as behind a scheduled one.

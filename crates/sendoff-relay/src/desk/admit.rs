@@ -67,21 +67,7 @@ impl Desk {
             let error = format!("no route matches the topic {:?}", delivery.topic);
             return self.admit_dead(delivery, epoch, DeadReason::Unroutable, error);
         }
-        let paused = self
-            .paused_topics
-            .iter()
-            .any(|pattern| pattern.matches(&delivery.topic));
         let id = self.insert(delivery, epoch, legs);
-        if paused {
-            for leg in 0..self.items[id].legs.len() {
-                self.wait_for_sink(
-                    Ticket { item: id, leg },
-                    PAUSED_TOPIC_DELAY,
-                    "the topic is paused".to_owned(),
-                );
-            }
-            return;
-        }
         for leg in 0..self.items[id].legs.len() {
             self.queue_leg(Ticket { item: id, leg }, now);
         }
@@ -208,8 +194,17 @@ impl Desk {
         } else {
             self.count_at_sink(ticket, sink);
         }
-        // Only a message with none of its key in front of it: who finds the others in the ready table after a crash would
-        // deliver them behind one that is due in the waiting table.
+        self.line_up(ticket, now);
+    }
+
+    /// Lets a leg queue at its sink, or sends it to wait for the sink.
+    ///
+    /// Only a message with none of its key in front of it: who finds the others in the ready table after a crash would
+    /// deliver them behind one that is due in the waiting table.
+    pub(super) fn line_up(&mut self, ticket: Ticket, now: Instant) {
+        let Some(sink) = self.items[ticket.item].legs[ticket.leg].sink else {
+            return;
+        };
         if let Some((delay, why)) = self.sinks[sink].shut(now) {
             return self.wait_for_sink(ticket, delay, why.to_owned());
         }
@@ -220,7 +215,7 @@ impl Desk {
                 "the sink is slower than its messages come".to_owned(),
             );
         }
-        self.sinks[sink].queue.push_back(ticket);
+        self.join_queue(sink, ticket);
     }
 }
 

@@ -68,8 +68,13 @@ impl Desk {
         let until = self.sinks[sink].breaker.shut_until(now);
         let delay = until.map_or(Duration::ZERO, |until| until - now);
         self.wait_for_sink(ticket, delay, reason.text().to_owned());
+        self.empty_queue(sink, delay, "the sink is down");
+    }
+
+    /// Sends all that queues at a sink to wait for it.
+    pub(super) fn empty_queue(&mut self, sink: SinkIndex, delay: Duration, why: &str) {
         for queued in std::mem::take(&mut self.sinks[sink].queue) {
-            self.wait_for_sink(queued, delay, "the sink is down".to_owned());
+            self.wait_for_sink(queued, delay, why.to_owned());
         }
     }
 
@@ -215,8 +220,8 @@ impl Desk {
             return;
         }
         chain.pop_front();
-        match chain.front() {
-            Some(next) => desk.queue.push_back(*next),
+        match chain.front().copied() {
+            Some(next) => self.join_queue(sink, next),
             None => {
                 desk.chains.remove(key);
             }

@@ -19,6 +19,7 @@ mod forget;
 mod gate;
 mod lanes;
 mod observed;
+mod pause;
 mod settled;
 #[cfg(test)]
 mod tests;
@@ -122,15 +123,13 @@ struct SinkDesk {
     paused: bool,
     /// How many messages in hand are for this sink: queued, behind others of their key, or with it.
     load: usize,
+    /// How many batches it could be given at once when a page was last taken in.
+    free: usize,
     rate: Option<Rate>,
 }
 
 /// How long messages wait for a sink that has more than its share in hand. They are not looked at before it has room.
 const CROWDED_DELAY: Duration = Duration::from_secs(1);
-/// How long messages for a paused sink wait before they are looked at again.
-const PAUSED_DELAY: Duration = Duration::from_secs(5);
-/// How long messages of a paused topic wait, unless the pause is ended: then they are due at once.
-const PAUSED_TOPIC_DELAY: Duration = Duration::from_secs(3600);
 
 /// How long messages wait that came to a sink too early, where it does not say.
 const TOO_EARLY_DELAY: Duration = Duration::from_secs(1);
@@ -138,12 +137,10 @@ const TOO_EARLY_DELAY: Duration = Duration::from_secs(1);
 impl SinkDesk {
     /// For how long, and why, nothing may go to this sink.
     fn shut(&self, now: Instant) -> Option<(Duration, &'static str)> {
-        if self.paused {
-            return Some((PAUSED_DELAY, "the sink is paused"));
-        }
-        self.breaker
-            .shut_until(now)
-            .map(|until| (until - now, "the sink is down"))
+        self.paused_for().or_else(|| {
+            let until = self.breaker.shut_until(now)?;
+            Some((until - now, "the sink is down"))
+        })
     }
 }
 
@@ -160,6 +157,8 @@ pub(crate) struct Desk {
     bytes: usize,
     sinks: Vec<SinkDesk>,
     paused_topics: Vec<Pattern>,
+    /// Legs of paused topics of which it is to be seen whether they are still paused.
+    doubts: Vec<Ticket>,
     /// Rows of lanes that are worked through one message at a time.
     careful: VecDeque<Row>,
     careful_item: Option<(Lane, Place)>,
@@ -189,6 +188,7 @@ impl Desk {
             chains: FxHashMap::default(),
             paused: false,
             load: 0,
+            free: 0,
             rate: sink.settings.rate.map(|rate| Rate::new(rate, now)),
         };
         let (window, sinks) = (settings.window, plan.sinks.len());
@@ -204,6 +204,7 @@ impl Desk {
             items: SlotMap::with_key(),
             bytes: 0,
             paused_topics: Vec::new(),
+            doubts: Vec::new(),
             careful: VecDeque::new(),
             careful_item: None,
             to_settle: Decided::default(),
@@ -320,10 +321,21 @@ impl Desk {
                 .all(|desk| desk.paused || desk.breaker.shut_until(now).is_some())
     }
 
-    /// Whether a sink that is slow has so much in hand that there is little room left for the others.
+    /// So many batches are with each sink.
+    pub(crate) fn note_batches(&mut self, with_sink: &[usize]) {
+        for ((planned, desk), out) in self.plan.sinks.iter().zip(&mut self.sinks).zip(with_sink) {
+            desk.free = planned.settings.concurrency.max(1).saturating_sub(*out);
+        }
+    }
+
+    /// Whether a sink that is slow has so much in hand that there is little room left for the others. One that has much
+    /// because much was read, and can be given it at once, is not slow. Its leg would be held up by a sink that is: a message
+    /// is written when all its legs are decided.
     fn crowds(&self, sink: SinkIndex) -> bool {
-        let over = self.share.is_some_and(|share| self.sinks[sink].load > share);
-        over && self.items.len() >= self.window / 2
+        let desk = &self.sinks[sink];
+        let over = self.share.is_some_and(|share| desk.load > share);
+        let at_once = desk.free * self.plan.sinks[sink].settings.batch;
+        over && self.items.len() >= self.window / 2 && desk.queue.len() >= at_once
     }
 
     /// The earliest point in time at which a sink may be probed, or may have more.
@@ -345,20 +357,6 @@ impl Desk {
     /// A batch with a sink was dropped before it answered.
     pub(crate) fn dropped(&mut self, sink: SinkIndex) {
         self.sinks[sink].breaker.dropped();
-    }
-
-    /// These sinks and topics are paused by an operator, and no others.
-    pub(crate) fn pause(&mut self, paused: &[(String, String)]) {
-        let of_kind = |wanted: &'static str| {
-            paused
-                .iter()
-                .filter(move |(kind, _)| kind == wanted)
-                .map(|(_, name)| name)
-        };
-        for (planned, desk) in self.plan.sinks.iter().zip(&mut self.sinks) {
-            desk.paused = of_kind("sink").any(|name| **name == *planned.name);
-        }
-        self.paused_topics = of_kind("topic").filter_map(|name| name.parse().ok()).collect();
     }
 
     pub(crate) fn sink(&self, sink: SinkIndex) -> &crate::plan::PlannedSink {

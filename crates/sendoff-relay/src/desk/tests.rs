@@ -568,3 +568,41 @@ async fn a_key_that_was_blocked_while_the_store_was_asked_stays_blocked() {
     desk.recheck(&lanes, Vec::new());
     assert!(!keys.into_iter().any(|key| is_blocked(&mut desk, key)));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_message_of_a_paused_topic_waits_only_by_news_that_are_younger_than_it() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    let paused = [("topic".to_owned(), "t".to_owned())];
+    let before = Instant::now();
+    desk.pause(&paused, before, before);
+    tokio::time::advance(Duration::from_millis(1)).await;
+    desk.claim(Claimed {
+        at: Instant::now(),
+        caught_up: None,
+    });
+    desk.take(vec![row(1, Some("k")), row(2, Some("k")), row(3, None)], Instant::now());
+    assert!(desk.is_in_doubt() && desk.next_batch(0, Instant::now()).is_none());
+    desk.pause(&paused, before, Instant::now());
+    assert!(
+        desk.is_in_doubt() && !desk.has_settlements(),
+        "the pause may have ended since"
+    );
+    desk.pause(&paused, Instant::now(), Instant::now());
+    assert_eq!(
+        verdicts(&desk.take_settlements(9).settlements),
+        [(1, "down"), (2, "hold"), (3, "down")]
+    );
+    assert!(!desk.is_in_doubt());
+}
+
+#[tokio::test]
+async fn what_is_in_doubt_goes_on_in_its_order_when_the_topic_is_paused_no_longer() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.pause(&[("topic".to_owned(), "t".to_owned())], Instant::now(), Instant::now());
+    desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
+    assert!(desk.pause(&[], Instant::now(), Instant::now()), "something goes on");
+    let first = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&first), [1]);
+    answer(&mut desk, first, &Outcome::Delivered);
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
+}

@@ -34,7 +34,10 @@ pub(super) enum Event {
         lanes: Vec<Lane>,
         blocked: Result<Vec<BlockedKey>>,
     },
-    Paused(Result<Vec<(String, String)>>),
+    Paused {
+        asked: Instant,
+        paused: Result<Vec<(String, String)>>,
+    },
     /// Whether there is more.
     Cleaned(Result<bool>),
     Chore(Result<()>),

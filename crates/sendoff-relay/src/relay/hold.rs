@@ -34,8 +34,7 @@ impl Running {
         if self.stopping.is_some() {
             return;
         }
-        let store = self.store.clone();
-        self.tasks.spawn(async move { Event::Paused(store.paused().await) });
+        self.ask_soon = true;
         let absolved = self.desk.absolve(Instant::now());
         if !absolved.is_empty() {
             let (store, owner) = (self.store.clone(), self.owner);
@@ -60,6 +59,32 @@ impl Running {
             self.start_acquiring(share - mine.len());
         } else {
             self.settled_in = true;
+        }
+    }
+
+    /// Asks what is paused: with every heartbeat, and at once when something in hand depends on it.
+    pub(super) fn start_asking(&mut self) {
+        if self.asking || !(self.ask_soon || self.desk.is_in_doubt()) {
+            return;
+        }
+        (self.asking, self.ask_soon) = (true, false);
+        let (store, rest) = (self.store.clone(), self.settings.heartbeat);
+        self.tasks.spawn(async move {
+            let asked = Instant::now();
+            let paused = store.paused().await;
+            if paused.is_err() {
+                tokio::time::sleep(rest).await;
+            }
+            Event::Paused { asked, paused }
+        });
+    }
+
+    /// Pauses what an operator has paused, and looks for messages of what goes on.
+    pub(super) fn heed(&mut self, paused: &[(String, String)], asked: Instant) {
+        self.pauses_known = true;
+        let now = Instant::now();
+        if self.desk.pause(paused, asked, now) {
+            (self.next_due, self.next_poll) = (now, now);
         }
     }
 
@@ -145,6 +170,7 @@ impl Running {
         self.with_sink.fill(0);
         (0..self.desk.sink_count()).for_each(|sink| self.desk.dropped(sink));
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
+        self.asking = false;
         self.unsure = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.rechecking = false;

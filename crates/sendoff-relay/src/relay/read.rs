@@ -12,6 +12,7 @@ const DUE_REST: u32 = 10;
 impl Running {
     pub(super) fn can_read(&self) -> bool {
         self.reader.is_some()
+            && self.pauses_known
             && self.desk.lane_count() > 0
             && self.desk.in_hand() + self.settings.batch / 4 <= self.settings.window
             && self.desk.bytes_in_hand() < self.settings.window_bytes
@@ -80,6 +81,7 @@ impl Running {
         let all = self.looks_at_ready && !page.more;
         let claimed = self.watched.read(self.read_begun, now, all);
         if self.stopping.is_none() {
+            self.desk.note_batches(&self.with_sink);
             self.desk.claim(claimed);
             self.desk.take(rows, now);
         }

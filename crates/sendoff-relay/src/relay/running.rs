@@ -46,6 +46,12 @@ pub(super) struct Running {
     /// Whether the first try to get lanes is behind us.
     pub(super) settled_in: bool,
 
+    pub(super) asking: bool,
+    /// Ask what is paused.
+    pub(super) ask_soon: bool,
+    /// Nothing is read before it is known what is paused.
+    pub(super) pauses_known: bool,
+
     /// At home, or away reading.
     pub(super) reader: Option<Box<dyn Reader>>,
     pub(super) gained: Vec<LaneGrant>,
@@ -131,6 +137,9 @@ impl Running {
             releasing: false,
             unsure: false,
             settled_in: false,
+            asking: false,
+            ask_soon: false,
+            pauses_known: false,
             gained: Vec::new(),
             lost: Vec::new(),
             next_poll: now,

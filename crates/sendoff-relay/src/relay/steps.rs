@@ -14,6 +14,7 @@ impl Running {
         self.start_publishing(now);
         self.start_settling(now);
         self.start_releasing();
+        self.start_asking();
         if self.stopping.is_none() {
             self.start_careful();
             self.start_reading(now);
@@ -143,10 +144,13 @@ impl Running {
                     Err(error) => self.complain("recheck", error),
                 }
             }
-            Event::Paused(paused) => match paused {
-                Ok(paused) => self.desk.pause(&paused),
-                Err(error) => self.complain("paused", error),
-            },
+            Event::Paused { asked, paused } => {
+                self.asking = false;
+                match paused {
+                    Ok(paused) => self.heed(&paused, asked),
+                    Err(error) => self.complain("paused", error),
+                }
+            }
             Event::Cleaned(cleaned) => {
                 self.cleaning = false;
                 match cleaned {
