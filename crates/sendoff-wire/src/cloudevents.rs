@@ -2,21 +2,26 @@
 //!
 //! `type` is the topic, `subject` the aggregate's id, `partitionkey` the ordering key, `time` when the message was
 //! emitted. Trace context goes into the extensions that are made for it (`traceparent`, `tracestate`); any other header
-//! becomes an extension if its name can be one (lower-case letters and digits, at most 20), and stays a header as well.
+//! becomes an extension if it can be one (a name of lower-case letters and digits, at most 20, that means nothing else; a
+//! value without control characters), and stays a header as well. All others are in one extension, [`HEADERS`], as a JSON
+//! object in a text: in structured mode, where there may be nothing but the event, and in binary mode those that would be taken
+//! for an attribute.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use sendoff::Delivery;
 use sendoff::envelope::{is_json, rfc3339};
+use sendoff::{Delivery, Headers};
 use serde_json::value::RawValue;
 
 use crate::format::{Encoded, Names};
 
 const SPEC_VERSION: &str = "1.0";
-/// Names that the specification gives a meaning to.
-const RESERVED: [&str; 10] = [
+/// The extension that holds the headers which can be no extension themselves.
+const HEADERS: &str = "sendoffheaders";
+/// Names that mean something else than a header of the message.
+const RESERVED: [&str; 14] = [
     "id",
     "source",
     "type",
@@ -26,7 +31,11 @@ const RESERVED: [&str; 10] = [
     "datacontenttype",
     "dataschema",
     "data",
+    "data_base64",
     "partitionkey",
+    "aggregatetype",
+    "schemaversion",
+    HEADERS,
 ];
 
 type Attribute<'a> = (Cow<'a, str>, Cow<'a, str>);
@@ -52,25 +61,21 @@ fn attributes<'a>(delivery: &'a Delivery, source: &'a str) -> Vec<Attribute<'a>>
     if let Some(version) = delivery.schema_version {
         attributes.push(("schemaversion".into(), version.to_string().into()));
     }
-    let taken = |name: &str| RESERVED.contains(&name) || name == "aggregatetype" || name == "schemaversion";
     let extensions = delivery
         .headers
         .iter()
-        .filter(|(name, _)| can_be_extension(name) && !taken(name));
+        .filter(|(name, value)| is_extension(name, value));
     attributes.extend(extensions.map(|(name, value)| (name.into(), value.into())));
     attributes
 }
 
-fn can_be_extension(name: &str) -> bool {
+/// Whether a header of the message is an extension.
+fn is_extension(name: &str, value: &str) -> bool {
+    let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=20).contains(&name.len())
-        && name
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
-}
-
-/// Headers of the message that are no attributes.
-fn plain_headers<'a>(delivery: &'a Delivery) -> impl Iterator<Item = Attribute<'a>> {
-    delivery.headers.iter().map(|(name, value)| (name.into(), value.into()))
+        && name.bytes().all(allowed)
+        && !RESERVED.contains(&name)
+        && !value.chars().any(char::is_control)
 }
 
 pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) -> Encoded<'a> {
@@ -78,15 +83,20 @@ pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) 
         .into_iter()
         .map(|(name, value)| (format!("{}{name}", names.prefix).into(), value))
         .collect();
-    let attributes = headers.len();
-    for header in plain_headers(delivery) {
+    let mut hidden = Headers::new();
+    for (name, value) in &delivery.headers {
         // A protocol without a prefix has one room for both.
-        if !headers[..attributes]
-            .iter()
-            .any(|(name, _)| name.eq_ignore_ascii_case(&header.0))
-        {
-            headers.push(header);
+        if names.prefix.is_empty() && is_extension(name, value) {
+            continue;
         }
+        if is_taken(name, names, &headers) {
+            hidden.insert(name, value);
+        } else {
+            headers.push((name.into(), value.into()));
+        }
+    }
+    if let Some(hidden) = hidden.to_json() {
+        headers.push((format!("{}{HEADERS}", names.prefix).into(), hidden.into()));
     }
     Encoded {
         content_type: delivery.content_type().into(),
@@ -95,10 +105,26 @@ pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) 
     }
 }
 
+/// Whether a header would be taken for an attribute of the event, or for another header.
+fn is_taken(name: &str, names: Names, headers: &[Attribute<'_>]) -> bool {
+    let front = name.get(..names.prefix.len());
+    let is_prefixed = front.is_some_and(|front| front.eq_ignore_ascii_case(names.prefix));
+    let is_reserved = |own: &str| RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(own));
+    is_prefixed && is_reserved(&name[names.prefix.len()..])
+        || headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
+}
+
 pub(crate) fn structured<'a>(delivery: &'a Delivery, source: &'a str) -> Encoded<'a> {
     let mut body = serde_json::Map::new();
     for (name, value) in attributes(delivery, source) {
         body.insert(name.into_owned(), value.into_owned().into());
+    }
+    let hidden = delivery
+        .headers
+        .iter()
+        .filter(|(name, value)| !is_extension(name, value));
+    if let Some(hidden) = hidden.collect::<Headers>().to_json() {
+        body.insert(HEADERS.into(), hidden.into());
     }
     body.insert("datacontenttype".into(), delivery.content_type().into());
     let mut body = serde_json::Value::Object(body).to_string();
@@ -117,7 +143,11 @@ pub(crate) fn structured<'a>(delivery: &'a Delivery, source: &'a str) -> Encoded
     body.push('}');
     Encoded {
         content_type: "application/cloudevents+json; charset=utf-8".into(),
-        headers: plain_headers(delivery).collect(),
+        headers: delivery
+            .headers
+            .iter()
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect(),
         body: body.into(),
     }
 }
@@ -129,4 +159,126 @@ fn json_text(delivery: &Delivery) -> Option<&str> {
     }
     let text = std::str::from_utf8(&delivery.payload).ok()?;
     serde_json::from_str::<&RawValue>(text).is_ok().then_some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use sendoff::Uuid;
+    use sendoff::store::{Place, Room};
+
+    use super::*;
+
+    fn delivery(headers: &[(&str, &str)]) -> Delivery {
+        Delivery {
+            id: Uuid::nil(),
+            topic: "order.placed".into(),
+            payload: "{}".into(),
+            content_type: None,
+            headers: headers.iter().copied().collect(),
+            key: None,
+            aggregate_type: None,
+            aggregate_id: None,
+            schema_version: None,
+            idempotency_key: None,
+            priority: 0,
+            created_at: std::time::UNIX_EPOCH,
+            expires_at: None,
+            attempts: 0,
+            max_attempts: None,
+            place: Place {
+                room: Room::Ready,
+                lane: 0,
+                seq: 1,
+                leg: None,
+                spot: 0,
+            },
+        }
+    }
+
+    #[test]
+    fn a_structured_event_has_all_headers_in_it() {
+        let delivery = delivery(&[
+            ("tenant", "7"),
+            ("X-Tenant", "8"),
+            ("id", "mine"),
+            ("note", "two\nlines"),
+            ("sendoffheaders", "mine, too"),
+        ]);
+        let encoded = structured(&delivery, "/shop");
+        let event: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&encoded.body).unwrap();
+        assert_eq!(
+            (&event["tenant"], &event["type"]),
+            (&"7".into(), &"order.placed".into())
+        );
+        assert_eq!(event["id"], Uuid::nil().to_string());
+        assert_eq!(
+            event["sendoffheaders"],
+            r#"{"X-Tenant":"8","id":"mine","note":"two\nlines","sendoffheaders":"mine, too"}"#
+        );
+        let names = event.keys().filter(|name| *name != "data");
+        for name in names {
+            assert!(
+                name.len() <= 20 && name.bytes().all(|byte| byte.is_ascii_lowercase()),
+                "{name}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_event_without_such_headers_has_no_place_for_them() {
+        let delivery = delivery(&[("tenant", "7")]);
+        let text = String::from_utf8(structured(&delivery, "/shop").body.to_vec()).unwrap();
+        assert!(!text.contains(HEADERS), "{text}");
+        for prefix in ["", "ce-"] {
+            let encoded = binary(&delivery, "/shop", Names { prefix });
+            assert!(
+                encoded.headers.iter().all(|(name, _)| !name.contains(HEADERS)),
+                "{encoded:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn in_binary_mode_no_header_passes_for_an_attribute_and_none_is_lost() {
+        let delivery = delivery(&[
+            ("Id", "1"),
+            ("ce-id", "2"),
+            ("ce-tenant", "3"),
+            ("dataschema", "4"),
+            ("tenant", "7"),
+            ("x-tenant", "8"),
+        ]);
+        for (prefix, hidden, plain) in [
+            (
+                "",
+                r#"{"Id":"1","dataschema":"4"}"#,
+                ["ce-id", "ce-tenant", "x-tenant"].as_slice(),
+            ),
+            (
+                "ce-",
+                r#"{"ce-id":"2","ce-tenant":"3"}"#,
+                &["Id", "dataschema", "tenant", "x-tenant"],
+            ),
+        ] {
+            let encoded = binary(&delivery, "/shop", Names { prefix });
+            let of = |name: &str| {
+                let found: Vec<&str> = encoded
+                    .headers
+                    .iter()
+                    .filter(|(other, _)| other.eq_ignore_ascii_case(name))
+                    .map(|(_, value)| &**value)
+                    .collect();
+                assert!(found.len() < 2, "{name} came twice: {found:?}");
+                found.first().copied()
+            };
+            assert_eq!(of(&format!("{prefix}id")), Some(Uuid::nil().to_string().as_str()));
+            assert_eq!(of(&format!("{prefix}tenant")), Some("7"));
+            assert_eq!(of(&format!("{prefix}sendoffheaders")), Some(hidden), "{prefix:?}");
+            for name in plain {
+                assert_eq!(of(name), delivery.headers.get(name), "{prefix:?}");
+            }
+        }
+    }
 }

@@ -25,6 +25,9 @@ pub(super) struct Copy {
     pub(super) payload: Vec<u8>,
 }
 
+/// The extension of CloudEvents for headers that cannot be extensions themselves.
+const HIDDEN: &str = "sendoffheaders";
+
 type Fields = BTreeMap<String, Box<RawValue>>;
 
 impl Copy {
@@ -58,10 +61,15 @@ impl Copy {
                     headers.contains_key(&format!("{prefix}source")),
                     "an event without a source: {headers:?}"
                 );
-                from_headers(received, headers, names.each_ref().map(String::as_str))
+                let hidden = headers
+                    .get(&format!("{prefix}{HIDDEN}"))
+                    .map(|text| object_of_strings(text));
+                let mut copy = from_headers(received, headers, names.each_ref().map(String::as_str));
+                copy.headers.extend(hidden.into_iter().flatten());
+                copy
             }
             Format::Envelope => from_envelope(&fields(received)),
-            Format::CloudEvents => from_event(&fields(received), headers),
+            Format::CloudEvents => from_event(&fields(received)),
         }
     }
 }
@@ -130,20 +138,27 @@ fn from_envelope(fields: &Fields) -> Copy {
         key: text(fields, "key"),
         created_at: needed(fields, "created_at"),
         content_type: text(fields, "content_type"),
-        headers: serde_json::from_str(headers.get()).expect("headers are an object of strings"),
+        headers: object_of_strings(headers.get()),
         payload: payload(fields, "payload", "payload_base64"),
     }
 }
 
-fn from_event(fields: &Fields, mut headers: BTreeMap<String, String>) -> Copy {
+fn object_of_strings(text: &str) -> BTreeMap<String, String> {
+    serde_json::from_str(text).expect("headers are an object of strings")
+}
+
+/// All is in the event, also where the protocol has room for headers beside it.
+fn from_event(fields: &Fields) -> Copy {
     assert_eq!(needed(fields, "specversion"), "1.0");
     needed(fields, "source");
-    // Extensions are headers that found a place in the event.
+    let mut headers = BTreeMap::new();
     for (name, raw) in fields {
         if let Ok(Value::String(value)) = serde_json::from_str(raw.get()) {
-            headers.entry(name.clone()).or_insert(value);
+            headers.insert(name.clone(), value);
         }
     }
+    let hidden = text(fields, HIDDEN).map(|text| object_of_strings(&text));
+    headers.extend(hidden.into_iter().flatten());
     Copy {
         id: needed(fields, "id").parse().expect("an id"),
         topic: needed(fields, "type"),
