@@ -114,9 +114,10 @@ impl KafkaConfig {
                 .is_some_and(|(host, port)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok())
         };
         if self.brokers.is_empty() || !self.brokers.iter().all(is_address) {
-            return invalid(
-                "the brokers of the Kafka sink cannot be used",
-                "write them like [\"kafka-1:9092\"]",
+            return Err(
+                Error::new(ErrorKind::Invalid, "the brokers of the Kafka sink cannot be used")
+                    .because("each has to be a host and a port, and at least one is needed")
+                    .next_step("write them like [\"kafka-1:9092\"]"),
             );
         }
         if self.user.is_some() != self.password.is_some() {

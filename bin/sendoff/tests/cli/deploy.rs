@@ -52,6 +52,45 @@ fn the_compose_file_fits_together() {
 }
 
 #[test]
+fn the_steps_above_the_compose_file_make_all_its_secrets() {
+    let text = read("compose.yaml");
+    let compose: Value = serde_saphyr::from_str(&text).unwrap();
+    let steps = text.lines().filter_map(|line| line.strip_prefix("#     "));
+    let script: String = steps
+        .filter(|step| !step.starts_with("docker"))
+        .map(|step| format!("{step}\n"))
+        .collect();
+    let sandbox = Sandbox::sqlite();
+    std::fs::create_dir(sandbox.path("deploy")).unwrap();
+    let ran = Command::new("sh")
+        .args(["-euc", &script])
+        .current_dir(sandbox.path(""))
+        .status();
+    assert!(ran.unwrap().success(), "{script}");
+    let made = std::fs::read_to_string(sandbox.path("deploy/.env")).unwrap();
+    let value = |name: &str| {
+        let lines = made.lines().filter_map(|line| line.split_once('='));
+        let found: Vec<&str> = lines.filter(|line| line.0 == name).map(|line| line.1).collect();
+        assert_eq!(found.len(), 1, "{name} in {made}");
+        found[0]
+    };
+    for (name, secret) in compose["secrets"].as_object().unwrap() {
+        assert!(value(secret["environment"].as_str().unwrap()).len() >= 32, "{name}");
+    }
+    assert_ne!(value("POSTGRES_PASSWORD"), value("RABBITMQ_PASSWORD"));
+    // Compose puts the password in.
+    let url = value("DATABASE_URL").replace("${POSTGRES_PASSWORD}", value("POSTGRES_PASSWORD"));
+    assert!(url.contains(value("POSTGRES_PASSWORD")), "{url}");
+    for kept_out in [".dockerignore", ".gitignore"] {
+        let text = read(&format!("../{kept_out}"));
+        assert!(
+            text.lines().any(|line| line.trim_start_matches('/') == "deploy/.env"),
+            "{kept_out}"
+        );
+    }
+}
+
+#[test]
 fn the_configuration_of_the_compose_file_can_be_used() {
     let sandbox = Sandbox::sqlite();
     let secrets = sandbox.path("");
@@ -65,6 +104,15 @@ fn the_configuration_of_the_compose_file_can_be_used() {
     sandbox.ok(["config", "check"]);
     let shown = sandbox.ok(["config", "show"]).out;
     assert!(!shown.contains("hunter2"), "{shown}");
+}
+
+#[test]
+fn the_image_has_every_sink() {
+    let dockerfile = read("Dockerfile");
+    assert!(
+        dockerfile.contains("--package sendoff-cli --features kafka-ssl"),
+        "{dockerfile}"
+    );
 }
 
 #[test]

@@ -10,6 +10,8 @@ mod demo;
 mod deploy;
 mod docs;
 mod items;
+#[cfg(feature = "kafka")]
+mod kafka;
 mod messages;
 mod migrate;
 mod output;

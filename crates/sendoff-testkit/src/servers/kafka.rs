@@ -78,14 +78,23 @@ impl Kafka {
     /// `SCRAM-SHA-512`.
     pub async fn require_login(&mut self, user: &str, password: &str) {
         for mechanism in ["scram256", "scram512"] {
-            let mut create = tansu();
-            create.args(["user", "create", "--mechanism", mechanism, "--broker"]);
-            create.arg(format!("tcp://{}", self.address())).args([user, password]);
-            let created = create.stdin(Stdio::null()).output().expect("tansu can be run");
-            assert!(created.status.success(), "no user was created: {created:?}");
+            self.create("user", &["--mechanism", mechanism, user, password]);
         }
         self.manner.lock().unwrap().login = true;
         self.restart().await;
+    }
+
+    /// Creates a topic, with three partitions.
+    pub fn create_topic(&self, name: &str) {
+        self.create("topic", &[name]);
+    }
+
+    fn create(&self, what: &str, args: &[&str]) {
+        let mut create = tansu();
+        let broker = format!("tcp://{}", self.address());
+        create.args([what, "create", "--broker", &broker]).args(args);
+        let created = create.stdin(Stdio::null()).output().expect("tansu can be run");
+        assert!(created.status.success(), "no {what} was created: {created:?}");
     }
 
     /// Where to connect.
