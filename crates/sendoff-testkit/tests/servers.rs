@@ -57,7 +57,7 @@ async fn a_redis_with_a_password_and_tls_starts() {
     let authority = Authority::new();
     let options = Options {
         lines: vec!["requirepass hunter2".to_owned()],
-        tls: Some(authority.certificate(&["localhost"])),
+        ..Options::tls(authority.certificate(&["localhost"]))
     };
     let redis = Redis::start_with(options).await;
     assert!(ask(redis.port(), "GET a\r\n").await.starts_with("-NOAUTH"));

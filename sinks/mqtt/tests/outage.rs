@@ -165,6 +165,21 @@ async fn only_a_broker_with_the_right_name_is_trusted() {
     }
 }
 
+#[tokio::test]
+async fn a_broker_may_ask_who_we_are() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().unwrap();
+    let broker = Mosquitto::start_with(Options::mutual_tls(authority.certificate(&["localhost"]))).await;
+    for (tls, welcome) in authority.clients(folder.path()) {
+        let config = MqttConfig {
+            tls: Some(tls),
+            ..MqttConfig::new(&broker.tls_url()).unwrap()
+        };
+        let checked = MqttSink::new(config).unwrap().check().await;
+        assert_eq!(checked.is_ok(), welcome, "{checked:?}");
+    }
+}
+
 /// A broker that answers to the first bytes of a client with these, and to the next ones with those.
 async fn scripted(answers: &'static [&'static [u8]]) -> MqttSink {
     scripted_for(Qos::AtLeastOnce, answers).await

@@ -249,6 +249,21 @@ async fn only_a_server_with_the_right_name_is_trusted() {
 }
 
 #[tokio::test]
+async fn a_server_may_ask_who_we_are() {
+    let authority = Authority::new();
+    let folder = tempfile::tempdir().unwrap();
+    let nats = Nats::start_with(Options::mutual_tls(authority.certificate(&["localhost"]))).await;
+    for (tls, welcome) in authority.clients(folder.path()) {
+        let config = NatsConfig {
+            tls: Some(tls),
+            ..config(&nats)
+        };
+        let checked = NatsSink::new(config).unwrap().check().await;
+        assert_eq!(checked.is_ok(), welcome, "{checked:?}");
+    }
+}
+
+#[tokio::test]
 async fn core_messages_count_once_the_server_has_read_them() {
     let mut nats = Nats::start().await;
     let client = async_nats::connect(nats.url()).await.unwrap();

@@ -6,6 +6,7 @@ mod wire;
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use tokio::net::{TcpListener, TcpStream};
@@ -34,6 +35,7 @@ pub enum Fault {
 pub struct FaultProxy {
     wire: Arc<Wire>,
     port: u16,
+    server_port: Arc<AtomicU16>,
     accepting: JoinHandle<()>,
 }
 
@@ -43,9 +45,20 @@ impl FaultProxy {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a free port");
         let port = listener.local_addr().expect("a bound socket has an address").port();
         let wire = Arc::new(Wire::new());
-        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server_port));
-        let accepting = tokio::spawn(accept(listener, server, wire.clone()));
-        Self { wire, port, accepting }
+        let server_port = Arc::new(AtomicU16::new(server_port));
+        let accepting = tokio::spawn(accept(listener, server_port.clone(), wire.clone()));
+        Self {
+            wire,
+            port,
+            server_port,
+            accepting,
+        }
+    }
+
+    /// From now on, pass new connections to this port of this machine, as a name does that leads to another server after a
+    /// failover. Those that are open stay where they are.
+    pub fn lead_to(&self, server_port: u16) {
+        self.server_port.store(server_port, Ordering::SeqCst);
     }
 
     /// Where clients connect.
@@ -118,13 +131,14 @@ impl Drop for FaultProxy {
     }
 }
 
-async fn accept(listener: TcpListener, server: SocketAddr, wire: Arc<Wire>) {
+async fn accept(listener: TcpListener, server_port: Arc<AtomicU16>, wire: Arc<Wire>) {
     while let Ok((client, _)) = listener.accept().await {
         wire.count_connection();
         if wire.fault() == Fault::Refuse {
             continue;
         }
         let wire = wire.clone();
+        let server = SocketAddr::from((Ipv4Addr::LOCALHOST, server_port.load(Ordering::SeqCst)));
         tokio::spawn(async move {
             // A server that is down closes the client's connection.
             if let Ok(server) = TcpStream::connect(server).await {

@@ -52,6 +52,7 @@ impl Mosquitto {
                 format!("cafile {home}/ca.pem"),
                 format!("certfile {home}/server.pem"),
                 format!("keyfile {home}/server.key"),
+                format!("require_certificate {}", options.client_certificates),
             ]);
             tls_port
         });

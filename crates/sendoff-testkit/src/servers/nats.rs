@@ -32,8 +32,10 @@ impl Nats {
         let tls = options.tls.is_some();
         if let Some(certificate) = options.tls {
             certificate.write_to(folder.path());
+            let verify = options.client_certificates;
             lines.push(format!(
-                "tls {{ cert_file: \"{home}/server.pem\", key_file: \"{home}/server.key\", ca_file: \"{home}/ca.pem\" }}"
+                "tls {{ cert_file: \"{home}/server.pem\", key_file: \"{home}/server.key\", ca_file: \"{home}/ca.pem\", \
+                 verify: {verify} }}"
             ));
         }
         lines.extend(options.lines);

@@ -9,6 +9,8 @@ pub struct Options {
     pub lines: Vec<String>,
     /// Offer TLS with this certificate, too.
     pub tls: Option<Certificate>,
+    /// With TLS, only clients get in that show a certificate of the same authority.
+    pub client_certificates: bool,
 }
 
 impl Options {
@@ -16,15 +18,23 @@ impl Options {
     pub fn lines(lines: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             lines: lines.into_iter().map(Into::into).collect(),
-            tls: None,
+            ..Self::default()
         }
     }
 
     /// With TLS.
     pub fn tls(certificate: Certificate) -> Self {
         Self {
-            lines: Vec::new(),
             tls: Some(certificate),
+            ..Self::default()
+        }
+    }
+
+    /// With TLS, and only for clients that show a certificate of the same authority.
+    pub fn mutual_tls(certificate: Certificate) -> Self {
+        Self {
+            client_certificates: true,
+            ..Self::tls(certificate)
         }
     }
 }

@@ -47,7 +47,12 @@ impl RabbitMq {
             certificate.write_to(folder.path());
             Port::reserve()
         });
-        program::write(&folder.path().join("more.conf"), options.lines);
+        let mut lines = options.lines;
+        if options.client_certificates {
+            lines.push("ssl_options.verify = verify_peer".to_owned());
+            lines.push("ssl_options.fail_if_no_peer_cert = true".to_owned());
+        }
+        program::write(&folder.path().join("more.conf"), lines);
         let (port, more_ports) = (Port::reserve(), [Port::reserve(), Port::reserve()]);
         let ports = [
             port.number,
@@ -91,6 +96,11 @@ impl RabbitMq {
         ctl(self.folder(), args).await
     }
 
+    /// Switches a plugin on (a few seconds).
+    pub async fn enable_plugin(&self, name: &str) {
+        run(self.folder(), "rabbitmq-plugins", &["enable", name]).await;
+    }
+
     /// Raises the memory alarm, so that the broker blocks everybody who publishes, or ends it.
     pub async fn memory_alarm(&self, on: bool) {
         let limit: &[&str] = if on { &["0"] } else { &["absolute", "1GB"] };
@@ -120,16 +130,18 @@ impl SharedRabbitMq {
 }
 
 async fn ctl(home: &Path, args: &[&str]) -> String {
+    run(home, "rabbitmqctl", args).await
+}
+
+/// Runs one of RabbitMQ's tools.
+async fn run(home: &Path, tool: &str, args: &[&str]) -> String {
     let mut command = Command::new("sh");
-    let script = ". \"$0/env\" && exec rabbitmqctl --quiet \"$@\"";
-    command.args(["-c", script]).arg(home).args(args).stdin(Stdio::null());
+    let script = format!(". \"$0/env\" && exec {tool} --quiet \"$@\"");
+    command.args(["-c", &script]).arg(home).args(args).stdin(Stdio::null());
     let output = tokio::task::spawn_blocking(move || command.output()).await;
     let output = output.expect("waiting does not panic").expect("there is a shell");
     let printed = String::from_utf8_lossy(&output.stdout).into_owned();
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(
-        output.status.success(),
-        "rabbitmqctl {args:?} failed:\n{printed}{complaint}"
-    );
+    assert!(output.status.success(), "{tool} {args:?} failed:\n{printed}{complaint}");
     printed
 }

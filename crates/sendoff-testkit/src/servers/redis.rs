@@ -41,7 +41,10 @@ impl Redis {
                 format!("tls-ca-cert-file {home}/ca.pem"),
                 format!("tls-cert-file {home}/server.pem"),
                 format!("tls-key-file {home}/server.key"),
-                "tls-auth-clients optional".to_owned(),
+                format!(
+                    "tls-auth-clients {}",
+                    if options.client_certificates { "yes" } else { "optional" }
+                ),
             ]);
             tls_port
         });

@@ -89,6 +89,6 @@ pub(crate) fn text(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::Delivered => "",
         Outcome::Temporary(reason) | Outcome::Permanent(reason) => reason.text(),
-        Outcome::Unknown(reason) | Outcome::SinkDown(reason) => reason.text(),
+        Outcome::Unknown(reason) | Outcome::SinkDown(reason) | Outcome::NotYet(reason) => reason.text(),
     }
 }
