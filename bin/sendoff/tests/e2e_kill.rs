@@ -1,6 +1,11 @@
 //! Three relays that are killed again and again, with a sink that is down now and then, lose nothing, invent nothing, and
 //! keep the order of every key.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "helpers of tests fail like tests"
+)]
 
 mod sandbox;
 

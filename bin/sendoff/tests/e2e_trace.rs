@@ -80,7 +80,7 @@ impl Application {
     fn consume(&self, headers: &HeaderMap) -> Answer {
         assert_eq!(headers["log-context"], r#"{"request_id":"a-1"}"#);
         if self.fails_once.swap(false, Ordering::SeqCst) {
-            return answer(503);
+            return answer(500);
         }
         let text = |name: &str| (name.to_owned(), headers[name].to_str().unwrap().to_owned());
         let carrier = HashMap::from([text("traceparent")]);

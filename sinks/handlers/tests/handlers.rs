@@ -29,7 +29,8 @@ fn text(outcome: &Outcome) -> &str {
         Outcome::Temporary(reason)
         | Outcome::Permanent(reason)
         | Outcome::Unknown(reason)
-        | Outcome::SinkDown(reason) => reason.text(),
+        | Outcome::SinkDown(reason)
+        | Outcome::NotYet(reason) => reason.text(),
     }
 }
 

@@ -38,7 +38,7 @@ enum Command {
 #[derive(Debug, clap::Args)]
 struct PurgeArgs {
     /// Those that died longer ago than this, such as 30d
-    #[arg(long, value_name = "AGE", value_parser = parse_duration, required_unless_present = "older_than_created")]
+    #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than_dead: Option<Duration>,
     /// Those whose task was emitted longer ago than this
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
@@ -80,6 +80,12 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
 }
 
 async fn purge(args: PurgeArgs, outbox: &DjangoOutbox, session: &Session) -> Result<(), Failure> {
+    if args.older_than_dead.is_none() && args.older_than_created.is_none() {
+        return Err(Error::new(ErrorKind::Invalid, "no age is given")
+            .because("without one all dead letters would be deleted")
+            .next_step("give --older-than-dead AGE or --older-than-created AGE, such as 30d")
+            .into());
+    }
     let which = Purge {
         older_than_dead: args.older_than_dead,
         older_than_created: args.older_than_created,

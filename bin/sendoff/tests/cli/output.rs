@@ -64,7 +64,7 @@ fn texts_of_producers_cannot_break_a_line_or_steer_a_terminal() {
 }
 
 /// Every command, in the order of the help.
-const COMMANDS: [&str; 25] = [
+const COMMANDS: [&str; 26] = [
     "demo",
     "init",
     "migrate",
@@ -86,6 +86,7 @@ const COMMANDS: [&str; 25] = [
     "audit",
     "celery-relay",
     "celery-dead",
+    "celery-stats",
     "sink",
     "config",
     "completions",

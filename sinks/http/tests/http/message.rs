@@ -48,6 +48,7 @@ pub(crate) fn told(outcome: &Outcome) -> (&'static str, String) {
         Outcome::Permanent(reason) => ("permanent", reason.text().to_owned()),
         Outcome::Unknown(reason) => ("unknown", reason.text().to_owned()),
         Outcome::SinkDown(reason) => ("down", reason.text().to_owned()),
+        Outcome::NotYet(reason) => ("not yet", reason.text().to_owned()),
     };
     assert!(!text.contains("hunter2"), "{text}");
     (kind, text)

@@ -138,7 +138,7 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
             .all(|delivery| delivery.attempts == 0 && delivery.place.leg.as_deref() == Some("s"))
     );
     let audit = "SELECT concat_ws(' ', who, action, filter ->> 'topic', affected) FROM outbox_audit ORDER BY id";
-    assert_eq!(scratch.value(audit).await, "alice retry t.* 5");
+    assert_eq!(scratch.value(audit).await, "alice dead retry t.* 5");
     let summary = scratch.store.summary().await.unwrap();
     assert_eq!(
         (summary.ready, summary.waiting, summary.dead, summary.failed),

@@ -1,11 +1,11 @@
 //! Keys whose messages wait behind another.
 
 use rusqlite::{Connection, Row, Transaction, params};
-use sendoff::store::{Action, BlockedKey, KeyView, Lane};
+use sendoff::store::{Action, BlockedKey, Filter, KeyView, Lane};
 use sendoff::{Result, Uuid};
 
 use super::audit::write_audit;
-use super::filter::number;
+use super::filter::{as_asked, number};
 use super::look::count;
 use crate::clock::to_time;
 use crate::settle::{follow_on, legs_behind};
@@ -65,7 +65,11 @@ impl Inner {
             let rows = statement.query_map(params![key, leg], Released::read)?;
             let released: Vec<Released> = rows.collect::<rusqlite::Result<_>>()?;
             let_go(tx, sql, &released)?;
-            let asked = serde_json::json!({"key": key, "leg": leg}).to_string();
+            let asked = as_asked(&Filter {
+                key: Some(key.clone()),
+                leg: leg.clone(),
+                ..Filter::default()
+            });
             let released = u64::try_from(released.len()).unwrap_or(u64::MAX);
             write_audit(tx, sql, &who, Action::ReleaseKey, &asked, released)?;
             Ok(released)

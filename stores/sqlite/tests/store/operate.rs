@@ -184,7 +184,10 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
         "what was tried before stays known"
     );
     let audit = "SELECT group_concat(who || ':' || action || ':' || affected) FROM outbox_audit";
-    assert_eq!(outbox.ask::<String>(audit), "ann:retry:0,ann:retry:0,ann:retry:3");
+    assert_eq!(
+        outbox.ask::<String>(audit),
+        "ann:dead retry:0,ann:dead retry:0,ann:dead retry:3"
+    );
     assert_eq!(
         outbox.ask::<String>("SELECT filter FROM outbox_audit WHERE affected = 3"),
         r#"{"status":"dead"}"#
@@ -384,7 +387,10 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     );
     assert_eq!(due_and_not(&outbox), ("2,3".to_owned(), String::new()));
     assert_eq!(outbox.store.backlog().await.unwrap().dead, 0);
-    assert_eq!(actions(&outbox), "ann discard 1,ann discard 0,ann discard 1");
+    assert_eq!(
+        actions(&outbox),
+        "ann dead discard 1,ann dead discard 0,ann dead discard 1"
+    );
 }
 
 #[tokio::test]
