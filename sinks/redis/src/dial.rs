@@ -99,8 +99,8 @@ impl Dialer {
         let mut builder = ClusterClientBuilder::new([url])
             .connection_timeout(self.config.connect_timeout)
             .response_timeout(self.config.answer_timeout)
-            // Enough to follow slots that move; a retry after a lost answer is the relay's to decide.
-            .retries(3);
+            // What is to be tried again is decided elsewhere: see the module `cluster`.
+            .retries(0);
         if let Some(certificates) = self.certificates()? {
             // The driver builds its own TLS settings, out of the provider of the process.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

@@ -29,6 +29,10 @@ pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
             "the server is a node of a Redis Cluster",
             "set cluster = true, or give the URL of a server without cluster mode",
         ),
+        "MOVED" => down(
+            "a node of the Redis Cluster cannot be reached",
+            "see CLUSTER NODES; its messages go on when it is back, or when a replica takes its place",
+        ),
         "NOAUTH" => down("Redis wants a password", "set password"),
         "WRONGPASS" => down("Redis does not know this user and password", "correct them in the settings"),
         "NOPERM" => down(
@@ -41,11 +45,17 @@ pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
                 .into(),
         ),
         "CROSSSLOT" => Outcome::Permanent("Redis answered CROSSSLOT (use another key, then retry the message)".into()),
-        "MOVED" | "ASK" | "TRYAGAIN" => {
+        "ASK" | "TRYAGAIN" => {
             Outcome::Temporary(format!("a slot of the Redis Cluster is moving: Redis answered {code} (it is tried again)").into())
         }
         _ => other(code, error.details().unwrap_or_default()),
     }
+}
+
+/// Whether the server can take no writes as long as it is what it is, while another one may be behind the same name by now: after
+/// a failover the connection to the server of before is still there.
+pub(crate) fn is_of_a_bystander(error: &ServerError) -> bool {
+    matches!(error.code(), "READONLY" | "MASTERDOWN" | "LOADING")
 }
 
 fn other(code: &str, details: &str) -> Outcome {
@@ -60,8 +70,13 @@ fn other(code: &str, details: &str) -> Outcome {
     Outcome::Temporary(format!("Redis refused the message: {code} {details} (see the docs of this error)").into())
 }
 
-/// What becomes of a message that was sent and not answered.
+/// What becomes of a message that has no answer.
 pub(crate) fn unanswered(error: &RedisError) -> Outcome {
+    if error.kind() == redis::ErrorKind::ClusterConnectionNotFound {
+        let text =
+            "no node of the Redis Cluster can be reached (check that they run, and that the firewall lets us through)";
+        return Outcome::SinkDown(text.into());
+    }
     let why = if error.is_timeout() {
         "no answer came in time"
     } else {
@@ -189,7 +204,8 @@ mod tests {
                 "Redis 5",
             ),
             ("TRYAGAIN Multiple keys", true, false, "moving"),
-            ("MOVED 3999 127.0.0.1:6381", true, false, "moving"),
+            ("MOVED 3999 127.0.0.1:6381", true, true, "CLUSTER NODES"),
+            ("ASK 3999 127.0.0.1:6381", true, false, "moving"),
             ("ERR something else", false, false, "something else"),
         ] {
             let outcome = refused(&server_error(line), cluster);
@@ -206,6 +222,8 @@ mod tests {
             );
             assert!(!reason.text().contains("secret"), "{}", reason.text());
         }
+        let loading = server_error("LOADING Redis is loading");
+        assert!(is_of_a_bystander(&loading) && !is_of_a_bystander(&server_error("OOM command not allowed")));
         let outcome = refused(&server_error("WRONGTYPE Operation against a key"), false);
         assert!(matches!(outcome, Outcome::Permanent(_)), "{outcome:?}");
     }

@@ -15,6 +15,7 @@
 //! Sinks that write other things to Redis use its [`Commander`].
 #![forbid(unsafe_code)]
 
+mod cluster;
 mod commander;
 mod config;
 mod dial;

@@ -1,20 +1,27 @@
 //! One connection, and the commands that go through it.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use futures::future::join_all;
-use redis::aio::{ConnectionLike as _, MultiplexedConnection};
+use redis::aio::MultiplexedConnection;
 use redis::cluster_async::ClusterConnection;
 use redis::{Cmd, Pipeline, RedisError, RedisResult, Value};
 use tokio::task::JoinHandle;
 
+use crate::{cluster, error};
+
 /// How many commands share one write and one answer. When the connection breaks, what was answered in full counts.
 const CHUNK: usize = 50;
+
+/// After so many calls in a row that no node of a cluster has answered the cluster is looked for anew.
+const UNHEARD: u32 = 2;
 
 /// A connection. Dropping the last owner of it ends it.
 pub(crate) struct Link {
     kind: Kind,
     broken: AtomicBool,
+    /// How many calls in a row no server has answered.
+    unheard: AtomicU32,
 }
 
 enum Kind {
@@ -28,6 +35,7 @@ impl Link {
         Self {
             kind: Kind::Node(connection, driver),
             broken: AtomicBool::new(false),
+            unheard: AtomicU32::new(0),
         }
     }
 
@@ -36,6 +44,7 @@ impl Link {
         Self {
             kind: Kind::Cluster(connection),
             broken: AtomicBool::new(false),
+            unheard: AtomicU32::new(0),
         }
     }
 
@@ -56,17 +65,36 @@ impl Link {
             Kind::Node(connection, _) => pipelined(connection, &commands).await,
             // One by one, as each may be another node's; all at the same time.
             Kind::Cluster(connection) => {
-                let send = |command| {
-                    let mut connection = connection.clone();
-                    async move { connection.req_packed_command(command).await }
-                };
+                let send = |command| cluster::send(connection.clone(), command);
                 join_all(commands.iter().map(send)).await
             }
         };
-        if answers.iter().any(Result::is_err) {
+        if self.is_spent(&answers) {
             self.broken.store(true, Ordering::Relaxed);
         }
         answers
+    }
+
+    /// Whether another connection may do better.
+    fn is_spent(&self, answers: &[RedisResult<Value>]) -> bool {
+        match &self.kind {
+            Kind::Node(..) => answers.iter().any(|answer| match answer {
+                Err(_) => true,
+                Ok(Value::ServerError(refusal)) => error::is_of_a_bystander(refusal),
+                Ok(_) => false,
+            }),
+            // It mends itself when a node is gone. Only the settings lead out of it when it has lost them all.
+            Kind::Cluster(_) => {
+                let heard = answers.is_empty() || answers.iter().any(|answer| cluster::is_answer(answer));
+                let unheard = if heard {
+                    0
+                } else {
+                    self.unheard.load(Ordering::Relaxed) + 1
+                };
+                self.unheard.store(unheard, Ordering::Relaxed);
+                unheard >= UNHEARD
+            }
+        }
     }
 
     /// Ends it, whoever still uses it.

@@ -1,4 +1,4 @@
-//! The sink conformance suite on Redis: streams, and lists.
+//! The sink conformance suite on Redis: streams, lists, and streams in a cluster.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
 
 use std::process::ExitCode;
@@ -8,24 +8,51 @@ use async_trait::async_trait;
 use redis::Value;
 use sendoff::{Result, Sink};
 use sendoff_sink_redis::{Mode, RedisConfig, RedisSink};
-use sendoff_testkit::servers::Redis;
+use sendoff_testkit::servers::{Redis, RedisCluster};
 use sendoff_testkit::sink_suite::{Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness, run};
 use sendoff_wire::Format;
 
 const LIMIT: usize = 100_000;
 const KEY: &str = "suite";
 
-struct Harness(Mode);
+struct Harness {
+    mode: Mode,
+    cluster: bool,
+}
 
 struct Server {
     mode: Mode,
-    redis: Redis,
+    far_side: FarSide,
+}
+
+enum FarSide {
+    Node(Redis),
+    Cluster(RedisCluster),
+}
+
+impl Server {
+    fn redis(&mut self) -> &mut Redis {
+        match &mut self.far_side {
+            FarSide::Node(redis) => redis,
+            FarSide::Cluster(cluster) => &mut cluster.nodes[0],
+        }
+    }
+
+    async fn ask(&mut self, command: &redis::Cmd) -> Value {
+        let client = redis::Client::open(self.redis().url()).unwrap();
+        let config = redis::AsyncConnectionConfig::new().set_response_timeout(None);
+        let mut connection = client
+            .get_multiplexed_async_connection_with_config(&config)
+            .await
+            .unwrap();
+        command.query_async(&mut connection).await.unwrap()
+    }
 }
 
 #[async_trait]
 impl SinkHarness for Harness {
     fn capabilities(&self) -> Capabilities {
-        let stream = self.0 == Mode::Stream;
+        let stream = self.mode == Mode::Stream;
         Capabilities {
             formats: if stream {
                 &[
@@ -47,9 +74,14 @@ impl SinkHarness for Harness {
     }
 
     async fn fresh(&self, _setup: Setup) -> Result<Box<dyn Broker>> {
+        let far_side = if self.cluster {
+            FarSide::Cluster(RedisCluster::start(1).await)
+        } else {
+            FarSide::Node(Redis::start().await)
+        };
         Ok(Box::new(Server {
-            mode: self.0,
-            redis: Redis::start().await,
+            mode: self.mode,
+            far_side,
         }))
     }
 }
@@ -57,12 +89,24 @@ impl SinkHarness for Harness {
 #[async_trait]
 impl Broker for Server {
     fn port(&self) -> u16 {
-        self.redis.port()
+        match &self.far_side {
+            FarSide::Node(redis) => redis.port(),
+            FarSide::Cluster(cluster) => cluster.nodes[0].port(),
+        }
+    }
+
+    async fn reached_by(&mut self, port: u16) {
+        if matches!(self.far_side, FarSide::Cluster(_)) {
+            let mut announce = redis::cmd("CONFIG");
+            announce.arg("SET").arg("cluster-announce-ip").arg("127.0.0.1");
+            self.ask(announce.arg("cluster-announce-port").arg(port)).await;
+        }
     }
 
     fn sink(&self, connection: &Connection) -> Result<Arc<dyn Sink>> {
         let mut config = RedisConfig::new(&format!("redis://127.0.0.1:{}", connection.port))?;
         config.mode = self.mode;
+        config.cluster = matches!(self.far_side, FarSide::Cluster(_));
         config.key = KEY.parse()?;
         config.format = Some(connection.format);
         config.max_message_bytes = LIMIT;
@@ -71,12 +115,6 @@ impl Broker for Server {
     }
 
     async fn received(&mut self) -> Vec<Received> {
-        let client = redis::Client::open(self.redis.url()).unwrap();
-        let config = redis::AsyncConnectionConfig::new().set_response_timeout(None);
-        let mut connection = client
-            .get_multiplexed_async_connection_with_config(&config)
-            .await
-            .unwrap();
         let mut command = match self.mode {
             Mode::Stream => redis::cmd("XRANGE"),
             Mode::List | Mode::PubSub => redis::cmd("LRANGE"),
@@ -85,18 +123,18 @@ impl Broker for Server {
             Mode::Stream => command.arg(KEY).arg("-").arg("+"),
             Mode::List | Mode::PubSub => command.arg(KEY).arg(0).arg(-1),
         };
-        let Value::Array(items) = command.query_async(&mut connection).await.unwrap() else {
+        let Value::Array(items) = self.ask(&command).await else {
             panic!("not a list of messages");
         };
         items.into_iter().map(received).collect()
     }
 
     async fn kill(&mut self) {
-        self.redis.kill();
+        self.redis().kill();
     }
 
     async fn restart(&mut self) {
-        self.redis.restart().await;
+        self.redis().restart().await;
     }
 }
 
@@ -137,5 +175,10 @@ fn received(item: Value) -> Received {
 }
 
 fn main() -> ExitCode {
-    run([("stream", Harness(Mode::Stream)), ("list", Harness(Mode::List))])
+    let harness = |mode, cluster| Harness { mode, cluster };
+    run([
+        ("stream", harness(Mode::Stream, false)),
+        ("list", harness(Mode::List, false)),
+        ("cluster", harness(Mode::Stream, true)),
+    ])
 }

@@ -159,3 +159,19 @@ async fn a_refusing_proxy_closes_old_and_new_connections() {
     let mut new = connect(&proxy).await;
     assert_eq!(read_to_end(&mut new).await, "");
 }
+
+#[tokio::test]
+async fn new_connections_go_where_it_leads_and_old_ones_stay() {
+    let proxy = echo().await;
+    let mut old = connect(&proxy).await;
+    old.write_all(b"a").await.unwrap();
+    assert_eq!(read_exactly(&mut old, 1).await, "a");
+    let other = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    proxy.lead_to(other.local_addr().unwrap().port());
+    let mut new = connect(&proxy).await;
+    let (mut server, _) = other.accept().await.unwrap();
+    server.write_all(b"other").await.unwrap();
+    assert_eq!(read_exactly(&mut new, 5).await, "other");
+    old.write_all(b"b").await.unwrap();
+    assert_eq!(read_exactly(&mut old, 1).await, "b");
+}

@@ -33,6 +33,7 @@ mod process;
 mod program;
 mod rabbitmq;
 mod redis;
+mod redis_cluster;
 mod server;
 
 pub use certificates::{Authority, Certificate};
@@ -42,4 +43,5 @@ pub use nats::Nats;
 pub use options::Options;
 pub use rabbitmq::{RabbitMq, SharedRabbitMq};
 pub use redis::Redis;
+pub use redis_cluster::RedisCluster;
 pub use server::Server;

@@ -2,6 +2,9 @@
 
 use std::process::Command;
 
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+
 use super::port::Port;
 use super::server::{Setup, is_a_server};
 use super::{Options, Server, program};
@@ -79,5 +82,21 @@ impl Redis {
     pub fn tls_url(&self) -> String {
         let port = self.tls_port.as_ref().expect("this Redis was started without TLS");
         format!("rediss://localhost:{}", port.number)
+    }
+
+    /// The port that nodes of a cluster know each other by.
+    pub(super) fn node_port(&self) -> u16 {
+        self.tls_port.as_ref().map_or(self.port(), |port| port.number)
+    }
+
+    /// Runs a command that needs no quotes, without TLS, and returns the answer as it comes over the wire.
+    pub(super) async fn say(&self, command: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port())).await.expect("it runs");
+        let asked = stream.write_all(format!("{command}\r\nQUIT\r\n").as_bytes()).await;
+        asked.expect("it listens");
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.expect("it answers");
+        assert!(!answer.starts_with('-'), "{command}: {answer}");
+        answer
     }
 }
