@@ -10,10 +10,10 @@ use anyhow::Result;
 use crate::{child, nested};
 
 /// The versions of Celery that workers are tested with: the oldest and the newest that is supported.
-/// Each with the kombu of its time, which is the part that talks to the broker.
-const CELERIES: [(&str, &str, &str); 2] = [
-    ("SENDOFF_TEST_CELERY_OLD", "5.3.6", "5.3.7"),
-    ("SENDOFF_TEST_CELERY_NEW", "5.7.0", "5.7.0"),
+/// Each with the kombu of its time, which is the part that talks to the broker, and with what that reads Zstandard with.
+const CELERIES: [(&str, &str, &str, &str); 2] = [
+    ("SENDOFF_TEST_CELERY_OLD", "5.3.6", "5.3.7", "zstandard"),
+    ("SENDOFF_TEST_CELERY_NEW", "5.7.0", "5.7.0", "backports.zstd"),
 ];
 
 /// A Django project with django-celery-outbox, whose tables `sendoff celery-relay` serves, and both its database drivers.
@@ -45,7 +45,7 @@ impl Languages {
             node_modules: node.join("node_modules"),
             celeries: CELERIES
                 .iter()
-                .map(|(variable, version, kombu)| Ok((*variable, celery(&root, version, kombu)?)))
+                .map(|(variable, version, kombu, zstd)| Ok((*variable, celery(&root, version, kombu, zstd)?)))
                 .collect::<Result<_>>()?,
             django: django(&root)?,
         };
@@ -92,16 +92,20 @@ impl Languages {
 }
 
 /// The interpreter of an environment with this version of Celery, which is made unless it is there.
-fn celery(root: &Path, version: &str, kombu: &str) -> Result<PathBuf> {
+fn celery(root: &Path, version: &str, kombu: &str, zstd: &str) -> Result<PathBuf> {
     let venv = root.join(format!("celery-{version}"));
     let python = venv.join("bin/python");
     let versions = format!("(celery.__version__, kombu.__version__) == ({version:?}, {kombu:?})");
-    let check = format!("import celery, kombu, redis, yaml; assert {versions}");
+    let check = format!("import celery, kombu, redis, {zstd}, yaml; assert {versions}");
     if child::run_quietly(Command::new(&python).args(["-c", &check])).is_err() {
         eprintln!("installing Celery {version}, whose workers run in tests");
         child::run_quietly(Command::new("python3").args(["-m", "venv", "--clear"]).arg(&venv))?;
         let pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
-        let wanted = [format!("celery[redis,yaml]=={version}"), format!("kombu=={kombu}")];
+        let wanted = [
+            format!("celery[redis,yaml]=={version}"),
+            format!("kombu=={kombu}"),
+            zstd.to_owned(),
+        ];
         child::run_quietly(Command::new(&python).args(pip).args(wanted))?;
     }
     Ok(python)

@@ -1,9 +1,9 @@
-"""Enqueues tasks in a transaction, and prints their ids as JSON. Its argument names a set of them."""
+"""Makes the tables, then enqueues what it is told: a line of JSON with calls in, a line with what came of each out."""
 
 import json
 import os
 import sys
-from datetime import datetime, timedelta, timezone
+from datetime import datetime
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "shopsite.settings")
 
@@ -11,54 +11,59 @@ import django
 
 django.setup()
 
+import decimal
+import uuid
+
+import sentry_sdk
+import structlog
 from celery import chain, chord, group
+from celery.result import GroupResult
+from django.core.management import call_command
 from django.db import transaction
-from shopsite.app import add, app, echo, fail, on_error, total
+from shopsite import app as shop
+
+sentry_sdk.init(traces_sample_rate=1.0)
 
 
-def early():
-    """What lies in the broker before there is a worker."""
-    ids = {f"priority {p}": add.apply_async((p, 1000), priority=p).id for p in (3, 9, 0, 6)}
-    ids["expired"] = add.apply_async((1, 1), expires=1).id
-    ids["expires later"] = add.apply_async((6, 6), expires=600).id
-    return ids
+def traced(call):
+    with sentry_sdk.start_transaction(op="http.server", name="request"):
+        return call()
 
 
-def every():
-    now = datetime.now(timezone.utc)
-    stamped = add.s(7, 8)
-    stamped.stamp(monitoring_id="m-1", stamped_headers=["monitoring_id"])
-    ids = {
-        "plain": add.delay(2, 3).id,
-        "no arguments": echo.delay().id,
-        "arguments": echo.apply_async(
-            args=[1, "\u00e9", None, True, 1.5, [1, 2], {"b": 1, "a": {"n": None}}],
-            kwargs={"zeta": 1, "jp": "\u65e5\u672c", "q": "it's \"q\""},
-        ).id,
-        "keys that are numbers": echo.delay({1: "a", None: "b"}).id,
-        "by name": app.send_task("shop.echo", args=("x",), kwargs={"k": 1}).id,
-        "own id": add.apply_async((1, 9), task_id="nightly-" + now.isoformat()).id,
-        "countdown": add.apply_async((4, 4), countdown=2).id,
-        "eta": add.apply_async((5, 5), eta=now + timedelta(seconds=2)).id,
-        "expires at": add.apply_async((6, 7), expires=now + timedelta(hours=1)).id,
-        "queue": add.apply_async((3, 3), queue=os.environ["SHOP_QUEUE"]).id,
-        "time limits": echo.apply_async(time_limit=60, soft_time_limit=50).id,
-        "how to retry": add.apply_async((8, 8), retry=True, retry_policy={"max_retries": 7}).id,
-        "not retried": add.apply_async((8, 9), retry=False).id,
-        "ignored": add.apply_async((9, 9), ignore_result=True).id,
-        "shadow": add.apply_async((9, 10), shadow="pretty.name").id,
-        "hidden": add.apply_async((10, 10), argsrepr="(hidden)", kwargsrepr="{hidden}").id,
-        "stamped": stamped.apply_async().id,
-        "link": add.apply_async((50, 1), link=add.s(500)).id,
-        "link_error": fail.apply_async(link_error=on_error.s()).id,
-    }
-    chain(add.s(20, 1), add.s(100), add.s(300)).apply_async()
-    group(add.s(30 + i, 0) for i in range(3)).apply_async()
-    chord([add.s(40, 1), add.s(40, 2)])(total.s())
-    (add.s(60, 1) | group(add.s(1), add.s(2)) | total.s()).apply_async()
-    return ids
+def in_context(call):
+    with structlog.contextvars.bound_contextvars(request_id="abc", user_id=42):
+        return call()
 
 
-with transaction.atomic():
-    ids = {"early": early, "every": every}[sys.argv[1]]()
-print(json.dumps(ids))
+def stamped(signature, **stamps):
+    signature.stamp(**stamps, stamped_headers=list(stamps))
+    return signature
+
+
+names = {**vars(shop), **globals()}
+
+
+def ids(result):
+    """Of the tasks that come first."""
+    while result.parent is not None:
+        result = result.parent
+    return [each.id for each in result.results] if isinstance(result, GroupResult) else [result.id]
+
+
+def enqueue(call):
+    """What the application could not enqueue does not take the rest of its transaction with it here."""
+    moments = {name: datetime.fromisoformat(call[name]) for name in ("eta", "later")}
+    given = {**names, **moments, "tag": call["tag"], "queue": os.environ["SHOP_QUEUE"]}
+    try:
+        with transaction.atomic():
+            return {"ids": ids(eval(call["call"], given))}
+    except Exception as error:
+        return {"refused": f"{type(error).__name__}: {error}"}
+
+
+call_command("migrate", verbosity=0)
+print("ready", flush=True)
+for line in sys.stdin:
+    with transaction.atomic():
+        answer = [enqueue(call) for call in json.loads(line)]
+    print(json.dumps(answer), flush=True)

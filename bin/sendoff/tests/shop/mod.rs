@@ -1,4 +1,9 @@
 //! A Django project with django-celery-outbox, its database and broker, and workers for its tasks.
+#![allow(dead_code, reason = "every test binary uses a part of it")]
+
+pub(crate) mod database;
+mod enqueuer;
+mod journal;
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -9,6 +14,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::sandbox::{block_on, connect, test_variable};
+pub(crate) use enqueuer::Enqueuer;
+pub(crate) use journal::Journal;
 
 /// Generous: the machine may be compiling at the same time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -20,7 +27,7 @@ pub(crate) struct Project {
     /// As `sendoff` is told.
     pub(crate) database: String,
     pub(crate) broker: String,
-    backend: String,
+    pub(crate) backend: String,
     pub(crate) queue: String,
 }
 
@@ -74,23 +81,18 @@ impl Project {
         let path = project.path("shop.sqlite3");
         project.django = json!({"ENGINE": "django.db.backends.sqlite3", "NAME": path});
         project.database = format!("sqlite:{}", path.display());
-        project.manage(&["migrate"]);
         project
     }
 
     fn new(django: Value, database: String, broker: &str, backend: &str) -> Self {
-        let project = Self {
+        Self {
             folder: tempfile::tempdir().unwrap(),
             django,
             database,
             broker: broker.to_owned(),
             backend: backend.to_owned(),
             queue: new_name(),
-        };
-        if !project.database.is_empty() {
-            project.manage(&["migrate"]);
         }
-        project
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -107,6 +109,7 @@ impl Project {
             .env("SHOP_BACKEND", &self.backend)
             .env("SHOP_QUEUE", &self.queue)
             .env("SHOP_JOURNAL", self.path("journal"))
+            .env("SHOP_GATE", self.path("gate"))
             .stdin(Stdio::null());
         command
     }
@@ -118,26 +121,9 @@ impl Project {
         command
     }
 
-    /// Runs a command of Django to its end.
-    pub(crate) fn manage(&self, args: &[&str]) {
-        let output = self.django("manage.py", args).output().unwrap();
-        assert!(
-            output.status.success(),
-            "{args:?}: {}",
-            String::from_utf8_lossy(&output.stderr)
-        );
-    }
-
-    /// Enqueues a set of tasks with Django, and returns their ids by name.
-    pub(crate) fn enqueue(&self, which: &str) -> Value {
-        let output = self.django("enqueue.py", &[which]).output().unwrap();
-        let (out, err) = (
-            String::from_utf8_lossy(&output.stdout),
-            String::from_utf8_lossy(&output.stderr),
-        );
-        assert!(output.status.success(), "{err}");
-        let last = out.lines().last().unwrap_or_default();
-        serde_json::from_str(last).unwrap_or_else(|error| panic!("{error}: {out} {err}"))
+    /// Starts a Django process that makes the tables, and then enqueues.
+    pub(crate) fn enqueuer(&self) -> Enqueuer {
+        Enqueuer::start(self.django("enqueue.py", &[]))
     }
 
     /// Starts the package's own relay.
@@ -161,18 +147,12 @@ impl Project {
         Process::start(self.sendoff(args), self.path("relay.log"))
     }
 
-    /// Runs `sendoff celery-relay --once --json`.
-    pub(crate) fn relay_once(&self, args: &[&str]) -> Value {
-        let output = self.sendoff(args).args(["--once", "--json"]).output().unwrap();
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    /// Starts a worker of the Celery whose Python `variable` names.
-    pub(crate) fn worker(&self, variable: &str) -> Process {
+    /// Starts a worker of the Celery whose Python `variable` names, with further settings. It waits at the gate.
+    pub(crate) fn worker(&self, variable: &str, settings: &[(&str, &str)]) -> Process {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../sinks/celery/tests/fixtures/worker");
         let mut command = self.python(variable, &folder);
         command
+            .envs(settings.iter().copied())
             .args([
                 "-m",
                 "celery",
@@ -189,31 +169,20 @@ impl Project {
         Process::start(command, self.path("worker.log"))
     }
 
-    /// What tasks have noted so far, in order.
-    pub(crate) fn journal(&self) -> Vec<Value> {
-        let text = std::fs::read_to_string(self.path("journal")).unwrap_or_default();
-        let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    /// Lets the worker take tasks.
+    pub(crate) fn open_the_gate(&self) {
+        File::create(self.path("gate")).unwrap();
     }
 
-    /// Waits for a line of the journal that fits.
-    #[track_caller]
-    pub(crate) fn line(&self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
-        let began = Instant::now();
-        loop {
-            if let Some(line) = self.journal().into_iter().find(&fits) {
-                return line;
-            }
-            let log = |name| std::fs::read_to_string(self.path(name)).unwrap_or_default();
-            assert!(
-                began.elapsed() < PATIENCE,
-                "waited in vain for {what}: {:#?}\n{}\n{}",
-                self.journal(),
-                log("relay.log"),
-                log("worker.log")
-            );
-            std::thread::sleep(Duration::from_millis(50));
-        }
+    /// What tasks note.
+    pub(crate) fn journal(&self) -> Journal {
+        Journal::new(self.path("journal"))
+    }
+
+    /// What the relay and the worker said, for the report of a failure.
+    pub(crate) fn logs(&self) -> String {
+        let log = |name| std::fs::read_to_string(self.path(name)).unwrap_or_default();
+        format!("{}\n{}", log("relay.log"), log("worker.log"))
     }
 }
 

@@ -1,6 +1,10 @@
 //! The captures, and what is compared.
 #![allow(dead_code, reason = "every test file uses a part")]
 
+pub(crate) mod calls;
+pub(crate) mod model;
+pub(crate) mod rows;
+
 use std::collections::BTreeMap;
 use std::io::Read as _;
 use std::path::Path;
@@ -11,11 +15,8 @@ use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
 use sendoff::store::{Place, Room};
 use sendoff::{Delivery, Headers, Message, Uuid};
-use sendoff_sink_celery::amqp::{AmqpPublish, Declaration, Field, Table};
-use sendoff_sink_celery::config::Declare;
-use sendoff_sink_celery::redis::{RedisPublish, RedisTarget};
 use sendoff_sink_celery::{CeleryMessage, Encoder, TaskCall};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// All captures of a folder, by file name.
 pub(crate) fn captures(folder: &str) -> BTreeMap<String, String> {
@@ -31,6 +32,29 @@ pub(crate) fn captures(folder: &str) -> BTreeMap<String, String> {
         .collect();
     assert!(captures.len() > 40, "captures are missing in {}", folder.display());
     captures
+}
+
+/// The methods of a capture that set something up or publish, without what is another matter: the number of the channel,
+/// and that Celery asks for nothing when no queue takes its message.
+pub(crate) fn amqp_commands(capture: &Value) -> Vec<Value> {
+    let wanted = ["exchange.declare", "queue.declare", "queue.bind", "basic.publish"];
+    let commands = capture["amqp_commands"].as_array().unwrap().iter();
+    let wanted = commands.filter(|command| wanted.contains(&command["method"].as_str().unwrap()));
+    let mut commands: Vec<Value> = wanted.cloned().collect();
+    for command in &mut commands {
+        let command = command.as_object_mut().unwrap();
+        command.remove("channel");
+        command.remove("header_frame_payload_hex");
+        command.remove("publish_frame_payload_hex");
+        if command["method"] == "basic.publish" {
+            let args = command["args"].as_object_mut().unwrap();
+            assert_eq!(
+                (args.remove("mandatory"), args.remove("immediate")),
+                (Some(false.into()), Some(false.into()))
+            );
+        }
+    }
+    commands
 }
 
 /// A message of the outbox as a relay gets it.
@@ -71,116 +95,6 @@ pub(crate) fn stored(id: Uuid, task: &str, payload: String, headers: Headers) ->
 pub(crate) fn encode(encoder: &Encoder, message: &Message, created_at: Timestamp, now: Timestamp) -> CeleryMessage {
     let call = TaskCall::from_delivery(&delivery(message, created_at)).unwrap();
     encoder.encode(&call, now).unwrap()
-}
-
-/// What RabbitMQ gets, in the words of the captures.
-pub(crate) fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
-    let mut commands: Vec<Value> = Vec::new();
-    for message in messages {
-        let publish = AmqpPublish::new(message.clone(), Declare::Active).unwrap();
-        for command in publish.declaration.iter().flat_map(declaration) {
-            if !commands.contains(&command) {
-                commands.push(command);
-            }
-        }
-        let properties = &publish.properties;
-        let mut written = json!({
-            "content_type": properties.content_type, "content_encoding": properties.content_encoding,
-            "headers": table(&properties.headers), "delivery_mode": properties.delivery_mode,
-            "priority": properties.priority, "correlation_id": properties.correlation_id,
-        });
-        for (name, value) in [
-            ("reply_to", &properties.reply_to),
-            ("expiration", &properties.expiration),
-        ] {
-            if let Some(value) = value {
-                written[name] = json!(value);
-            }
-        }
-        commands.push(json!({
-            "channel": 1, "method": "basic.publish", "properties": written,
-            "args": {"exchange": publish.exchange, "routing_key": publish.routing_key,
-                "mandatory": false, "immediate": false},
-            "body_b64": STANDARD.encode(&publish.body),
-        }));
-    }
-    commands
-}
-
-fn declaration(declaration: &Declaration) -> [Value; 3] {
-    assert!(!declaration.passive);
-    let command = |method: &str, args: Value| json!({"channel": 1, "method": method, "args": args});
-    [
-        command(
-            "exchange.declare",
-            json!({"exchange": declaration.exchange, "type": declaration.exchange_type.as_str(), "passive": false,
-                "durable": true, "auto_delete": false, "internal": false, "nowait": false, "arguments": {}}),
-        ),
-        command(
-            "queue.declare",
-            json!({"queue": declaration.queue, "passive": false, "durable": true, "exclusive": false,
-                "auto_delete": false, "nowait": false, "arguments": table(&declaration.arguments)}),
-        ),
-        command(
-            "queue.bind",
-            json!({"queue": declaration.queue, "exchange": declaration.exchange,
-                "routing_key": declaration.routing_key, "nowait": false, "arguments": {}}),
-        ),
-    ]
-}
-
-fn table(table: &Table) -> Value {
-    table
-        .iter()
-        .map(|(name, value)| (name.clone(), field(value)))
-        .collect::<serde_json::Map<_, _>>()
-        .into()
-}
-
-fn field(value: &Field) -> Value {
-    let written = match value {
-        Field::Void => Value::Null,
-        Field::Bool(value) => json!(value),
-        Field::Int(number) => json!(number),
-        Field::Long(number) => json!(number),
-        Field::Double(number) => json!(number),
-        Field::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => json!(text),
-            // The captures show half surrogate pairs by their bytes.
-            Err(_) => json!(String::from_utf8(bytes.iter().flat_map(|b| shown(*b)).collect()).unwrap()),
-        },
-        Field::Array(items) => items.iter().map(field).collect(),
-        Field::Table(entries) => table(entries),
-    };
-    json!({"t": value.letter().to_string(), "v": written})
-}
-
-fn shown(byte: u8) -> Vec<u8> {
-    if byte < 0x80 {
-        vec![byte]
-    } else {
-        format!("\\x{byte:02x}").into_bytes()
-    }
-}
-
-/// What Redis gets, in the words of the captures; every message takes the next of `tags`.
-pub(crate) fn redis_commands(encoder: &Encoder, messages: &[CeleryMessage], tags: &[Uuid]) -> Vec<Vec<String>> {
-    let mut commands: Vec<Vec<String>> = Vec::new();
-    for (at, message) in messages.iter().enumerate() {
-        let tag = tags.get(at).copied().unwrap_or_default();
-        let publish = RedisPublish::new(message, Declare::Active, &encoder.config().redis, tag);
-        for binding in publish.bindings {
-            let command = vec!["SADD".to_owned(), binding.key, binding.member];
-            if !commands.contains(&command) {
-                commands.push(command);
-            }
-        }
-        commands.push(match publish.target {
-            RedisTarget::List(key) => vec!["LPUSH".to_owned(), key, publish.envelope],
-            RedisTarget::Exchange { table, .. } => vec!["SMEMBERS".to_owned(), table],
-        });
-    }
-    commands
 }
 
 /// The bytes of a body, readable: decompressed, and as text where it is text.
@@ -227,4 +141,34 @@ pub(crate) fn with_named_ids(text: &str) -> String {
         }
     }
     named
+}
+
+/// What the captured relay printed of arguments that it had read as a list; from here they are a tuple.
+pub(crate) fn as_tuple(argsrepr: &str) -> String {
+    let Some(inner) = argsrepr.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
+        return argsrepr.to_owned();
+    };
+    let one = !inner.is_empty() && (!inner.contains(',') || inner == "{'1': 'a', 'null': 'b'}");
+    format!("({inner}{})", if one { "," } else { "" })
+}
+
+/// An envelope taken apart; without the reply queue, and with the arguments printed as a tuple.
+pub(crate) fn comparable_envelope(envelope: &str) -> Value {
+    let mut envelope: Value = serde_json::from_str(envelope).unwrap();
+    envelope["body"] = readable(envelope["body"].as_str().unwrap()).into();
+    envelope["properties"].as_object_mut().unwrap().remove("reply_to");
+    let argsrepr = &mut envelope["headers"]["argsrepr"];
+    *argsrepr = as_tuple(argsrepr.as_str().unwrap()).into();
+    envelope
+}
+
+/// Text as the captures show it: half surrogate pairs by their bytes.
+pub(crate) fn shown(bytes: &[u8]) -> Value {
+    let shown = |byte: &u8| match byte {
+        0..0x80 => vec![*byte],
+        _ => format!("\\x{byte:02x}").into_bytes(),
+    };
+    let text = std::str::from_utf8(bytes).map(str::to_owned);
+    text.unwrap_or_else(|_| String::from_utf8(bytes.iter().flat_map(shown).collect()).unwrap())
+        .into()
 }

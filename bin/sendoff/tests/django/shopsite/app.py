@@ -12,26 +12,34 @@ if os.environ["SHOP_BROKER"].startswith("amqp"):
     app.conf.broker_transport_options = {"confirm_publish": os.environ.get("SHOP_CONFIRM", "1") == "1"}
 
 
-@app.task(name="shop.add")
-def add(x, y):
-    return x + y
+def task(name, **options):
+    """Nothing is run here, so all have the same body."""
+
+    @app.task(name=name, **options)
+    def body(*args, **kwargs):
+        return None
+
+    return body
 
 
-@app.task(name="shop.echo")
-def echo(*args, **kwargs):
-    return [args, kwargs]
-
-
-@app.task(name="shop.total")
-def total(numbers):
-    return sum(numbers)
-
-
-@app.task(name="shop.fail")
-def fail():
-    raise ValueError("as it should")
-
-
-@app.task(name="shop.on_error")
-def on_error(request, exc, traceback):
-    return None
+add = task("shop.add")
+join = task("shop.join")
+list_ = task("shop.list")
+echo = task("shop.echo")
+show = task("shop.show")
+again = task("shop.again")
+fail = task("shop.fail")
+on_error = task("shop.on_error")
+routed = task("shop.routed")
+glob_one = task("shop.glob.one")
+quiet = task("shop.quiet", ignore_result=True)
+yaml = task("shop.yaml", serializer="yaml")
+defaults = task(
+    "shop.defaults",
+    queue=os.environ["SHOP_QUEUE"] + ".defaults",
+    priority=7,
+    expires=900,
+    time_limit=30,
+    soft_time_limit=20,
+    compression="gzip",
+)
