@@ -18,13 +18,14 @@ pub(super) async fn rows<H: EmitHarness>(harness: &H) -> Vec<Value> {
              'max_attempts', max_attempts, 'status', status, 'detail', detail)::text FROM outbox_all ORDER BY seq"
         }
         Dialect::Mysql => {
-            "SELECT JSON_OBJECT('id', id, 'topic', topic, 'payload', LOWER(HEX(payload)), \
+            // As text: on MySQL JSON is a type of its own.
+            "SELECT CAST(JSON_OBJECT('id', id, 'topic', topic, 'payload', LOWER(HEX(payload)), \
              'content_type', content_type, 'headers', JSON_EXTRACT(headers, '$'), \
              'key', CONVERT(`key` USING utf8mb4), 'aggregate_type', aggregate_type, 'aggregate_id', aggregate_id, \
              'schema_version', schema_version, 'idempotency_key', idempotency_key, \
              'available_at', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', available_at), \
              'expires_at', TIMESTAMPDIFF(MICROSECOND, '1970-01-01', expires_at), 'priority', priority, \
-             'max_attempts', max_attempts, 'status', status, 'detail', detail) FROM outbox_all ORDER BY seq"
+             'max_attempts', max_attempts, 'status', status, 'detail', detail) AS CHAR) FROM outbox_all ORDER BY seq"
         }
         _ => {
             "SELECT json_object('id', id, 'topic', topic, 'payload', lower(hex(payload)), \
