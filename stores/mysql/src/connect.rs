@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use mysql_async::{Conn, DriverError, Error as MysqlError, Opts, OptsBuilder};
 use sendoff::{Error, ErrorKind, Result};
+use sendoff_tls::Mode;
 use tokio::time::timeout;
 
 use crate::config::MysqlConfig;
 use crate::error::{bad_url, from_driver, timed_out};
-use crate::tls::Mode;
-use crate::url;
+use crate::{tls, url};
 
 /// What every session of ours starts with, whatever the server is set to. READ COMMITTED: no locks on the gaps between
 /// rows, so emitting, settling and operators' actions do not meet where there is nothing.
@@ -40,9 +40,9 @@ impl Connector {
                 .because("a timeout is zero")
                 .next_step("give connect_timeout and statement_timeout a length"));
         }
-        let (url, tls) = url::split(WHAT, &config.url)?;
+        let (url, params) = url::split(WHAT, &config.url)?;
         let opts = Opts::from_url(&url).map_err(|_| bad_url(WHAT))?;
-        let (mode, encryption) = (tls.mode(&opts), tls.options(&opts)?);
+        let (mode, encryption) = (tls::mode(&params, &opts), tls::options(&params, &opts)?);
         if encryption.is_some() {
             // The driver builds its own TLS settings, out of the provider of the process.
             let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();

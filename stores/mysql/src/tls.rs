@@ -13,132 +13,52 @@
 //! `verify-ca`, and `require` with `sslrootcert`, which means the same, are refused: the driver looks for the name of an
 //! error that its TLS library words in another way, so it cannot leave out the host's name alone.
 
-use std::net::IpAddr;
-use std::path::{Path, PathBuf};
-
 use mysql_async::{ClientIdentity, Opts, SslOpts};
-use rustls::RootCertStore;
-use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sendoff::{Error, ErrorKind, Result};
+use sendoff_tls::{Mode, TlsParams};
 
-/// What a URL says about encryption.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct TlsParams {
-    pub(crate) mode: Option<Mode>,
-    /// Certificates (PEM) of the authorities to trust; `None` or `system`: the system's.
-    pub(crate) root_cert: Option<PathBuf>,
-    /// Our own certificate (PEM) and its key (PEM).
-    pub(crate) cert: Option<PathBuf>,
-    pub(crate) key: Option<PathBuf>,
-}
-
-/// `sslmode`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mode {
-    Disable,
-    Prefer,
-    Require,
-    VerifyFull,
-}
-
-impl Mode {
-    pub(crate) fn parse(text: &str) -> Result<Self> {
-        Ok(match text {
-            "disable" => Self::Disable,
-            "allow" | "prefer" => Self::Prefer,
-            "require" => Self::Require,
-            "verify-ca" => return Err(without_host("sslmode=verify-ca")),
-            "verify-full" => Self::VerifyFull,
-            _ => {
-                return Err(
-                    Error::new(ErrorKind::Invalid, "the database's URL has an unknown sslmode")
-                        .next_step("use disable, prefer, require or verify-full"),
-                );
-            }
-        })
+/// The mode that counts for this server.
+pub(crate) fn mode(params: &TlsParams, opts: &Opts) -> Mode {
+    match params.mode {
+        // Nobody is on the way to a socket in the file system, and no server encrypts there.
+        _ if opts.socket().is_some() => Mode::Disable,
+        Some(mode) => mode,
+        None => Mode::default_for(sendoff_tls::is_local(opts.ip_or_hostname())),
     }
 }
 
-impl TlsParams {
-    /// The mode that counts for this server.
-    pub(crate) fn mode(&self, opts: &Opts) -> Mode {
-        match self.mode {
-            // Nobody is on the way to a socket in the file system, and no server encrypts there.
-            _ if opts.socket().is_some() => Mode::Disable,
-            Some(mode) => mode,
-            None if is_local(opts.ip_or_hostname()) => Mode::Prefer,
-            None => Mode::VerifyFull,
+/// The client's side of TLS; `None` when nothing is to be encrypted.
+///
+/// # Errors
+/// [`ErrorKind::Invalid`] with the file that cannot be used, or for what the driver cannot keep.
+pub(crate) fn options(params: &TlsParams, opts: &Opts) -> Result<Option<SslOpts>> {
+    let options = SslOpts::default()
+        .with_client_identity(identity(params)?)
+        // As the certificate has it: an address of the sixth version stands in brackets only in a URL.
+        .with_danger_tls_hostname_override(Some(without_brackets(opts.ip_or_hostname()).to_owned()));
+    match mode(params, opts) {
+        Mode::Disable => Ok(None),
+        Mode::VerifyCa => Err(without_host("sslmode=verify-ca")),
+        Mode::Require if params.root_cert.is_some() => Err(without_host("sslmode=require with sslrootcert")),
+        Mode::Prefer | Mode::Require => Ok(Some(options.with_danger_accept_invalid_certs(true))),
+        Mode::VerifyFull => {
+            let authorities = params.files().authorities()?;
+            let authorities = authorities.iter().map(|certificate| certificate.to_vec().into());
+            Ok(Some(
+                options
+                    .with_disable_built_in_roots(true)
+                    .with_root_certs(authorities.collect()),
+            ))
         }
     }
+}
 
-    /// The client's side of TLS; `None` when nothing is to be encrypted.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] with the file that cannot be used, or for what the driver cannot keep.
-    pub(crate) fn options(&self, opts: &Opts) -> Result<Option<SslOpts>> {
-        let mode = self.mode(opts);
-        let options = SslOpts::default()
-            .with_client_identity(self.identity()?)
-            // As the certificate has it: an address of the sixth version stands in brackets only in a URL.
-            .with_danger_tls_hostname_override(Some(without_brackets(opts.ip_or_hostname()).to_owned()));
-        match mode {
-            Mode::Disable => Ok(None),
-            Mode::Require if self.root_cert.is_some() => Err(without_host("sslmode=require with sslrootcert")),
-            Mode::Prefer | Mode::Require => Ok(Some(options.with_danger_accept_invalid_certs(true))),
-            Mode::VerifyFull => {
-                Ok(Some(options.with_disable_built_in_roots(true).with_root_certs(
-                    self.authorities()?.into_iter().map(Into::into).collect(),
-                )))
-            }
-        }
-    }
-
-    fn identity(&self) -> Result<Option<ClientIdentity>> {
-        match (&self.cert, &self.key) {
-            (None, None) => Ok(None),
-            (Some(cert), Some(key)) => {
-                // Read here as well, so that a file that cannot be used is named before anybody connects.
-                certificates(cert)?;
-                PrivateKeyDer::from_pem_file(key)
-                    .map_err(|error| unusable(&format!("the key file {}", key.display()), error))?;
-                Ok(Some(ClientIdentity::new(cert.clone().into(), key.clone().into())))
-            }
-            (Some(_), None) | (None, Some(_)) => Err(Error::new(
-                ErrorKind::Invalid,
-                "the database's URL has only one of sslcert and sslkey",
-            )
-            .next_step("give both, or none")),
-        }
-    }
-
-    /// As DER, one by one.
-    fn authorities(&self) -> Result<Vec<Vec<u8>>> {
-        let found = match self.root_cert.as_deref().filter(|path| *path != Path::new("system")) {
-            Some(path) => {
-                let found = certificates(path)?;
-                for certificate in &found {
-                    check(certificate)
-                        .map_err(|error| unusable(&format!("a certificate in {}", path.display()), error))?;
-                }
-                found
-            }
-            // Some of the system's may be out of use; the others still work.
-            None => {
-                let mut found = rustls_native_certs::load_native_certs().certs;
-                found.retain(|certificate| check(certificate).is_ok());
-                found
-            }
-        };
-        if found.is_empty() {
-            return Err(
-                Error::new(ErrorKind::Invalid, "there is no authority to trust for the database")
-                    .because("no certificate was found")
-                    .next_step("install the system's certificates (ca-certificates), or set sslrootcert in its URL"),
-            );
-        }
-        Ok(found.iter().map(|certificate| certificate.to_vec()).collect())
-    }
+/// The driver reads the files itself. They are read here as well, so that one that cannot be used is named before anybody
+/// connects.
+fn identity(params: &TlsParams) -> Result<Option<ClientIdentity>> {
+    params.files().identity()?;
+    let files = params.cert.clone().zip(params.key.clone());
+    Ok(files.map(|(cert, key)| ClientIdentity::new(cert.into(), key.into())))
 }
 
 /// An authority is checked, and the host's name is not.
@@ -155,38 +75,18 @@ fn without_brackets(host: &str) -> &str {
     host.trim_start_matches('[').trim_end_matches(']')
 }
 
-fn is_local(host: &str) -> bool {
-    let address: Option<IpAddr> = without_brackets(host).parse().ok();
-    host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())
-}
-
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
-    CertificateDer::pem_file_iter(path)
-        .and_then(Iterator::collect)
-        .map_err(|error| unusable(&format!("the certificate file {}", path.display()), error))
-}
-
-fn check(certificate: &CertificateDer<'static>) -> Result<(), rustls::Error> {
-    RootCertStore::empty().add(certificate.clone())
-}
-
-fn unusable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{what} cannot be used"))
-        .because(error.to_string())
-        .next_step("give PEM files that this process can read")
-        .with_source(error)
-}
-
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     fn mode(url: &str) -> Mode {
-        TlsParams::default().mode(&Opts::from_url(url).unwrap())
+        super::mode(&TlsParams::default(), &Opts::from_url(url).unwrap())
     }
 
     fn refused(params: &TlsParams) -> Error {
-        params.options(&Opts::from_url("mysql://a@db/x").unwrap()).unwrap_err()
+        options(params, &Opts::from_url("mysql://a@db/x").unwrap()).unwrap_err()
     }
 
     #[test]
@@ -215,11 +115,14 @@ mod tests {
             root_cert: Some("ca.pem".into()),
             ..TlsParams::default()
         };
-        for error in [Mode::parse("verify-ca").unwrap_err(), refused(&half)] {
+        let without_name = TlsParams {
+            mode: Some(Mode::VerifyCa),
+            ..TlsParams::default()
+        };
+        for error in [refused(&without_name), refused(&half)] {
             assert_eq!(error.kind(), ErrorKind::Invalid);
             assert!(error.to_string().contains("sslmode=verify-full"), "{error}");
         }
-        assert!(Mode::parse("maybe").unwrap_err().to_string().contains("prefer"));
     }
 
     #[test]

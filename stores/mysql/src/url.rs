@@ -2,9 +2,9 @@
 
 use percent_encoding::percent_decode_str;
 use sendoff::Result;
+use sendoff_tls::TlsParams;
 
 use crate::error::bad_url;
-use crate::tls::{Mode, TlsParams};
 
 /// Takes `sslmode`, `sslrootcert`, `sslcert` and `sslkey` out of a URL, because the driver knows other words. Returns the
 /// rest, with the scheme that the driver knows.
@@ -25,12 +25,9 @@ pub(crate) fn split(what: &str, url: &str) -> Result<(String, TlsParams)> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(value).decode_utf8().map_err(|_| bad_url(what))?;
         match name {
-            "sslmode" => tls.mode = Some(Mode::parse(&value)?),
-            "sslrootcert" => tls.root_cert = Some(value.as_ref().into()),
-            "sslcert" => tls.cert = Some(value.as_ref().into()),
-            "sslkey" => tls.key = Some(value.as_ref().into()),
             // The driver's own, which say less: two masters would be one too many.
             "require_ssl" | "verify_ca" | "verify_identity" | "built_in_roots" => return Err(drivers_own(what)),
+            _ if tls.take(name, &value)? => {}
             _ => kept.push(pair),
         }
     }
@@ -47,6 +44,7 @@ fn drivers_own(what: &str) -> sendoff::Error {
 #[cfg(test)]
 mod tests {
     use sendoff::ErrorKind;
+    use sendoff_tls::Mode;
 
     use super::*;
 

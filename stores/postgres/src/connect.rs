@@ -13,7 +13,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::PostgresConfig;
 use crate::error::{from_driver, timed_out};
-use crate::url;
+use crate::{tls, url};
 
 /// An encrypted stream, where it is encrypted.
 type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
@@ -32,7 +32,7 @@ impl Connector {
     /// # Errors
     /// [`ErrorKind::Invalid`] when they cannot be used.
     pub fn new(config: &PostgresConfig) -> Result<Self> {
-        let (rest, tls) = url::split(&config.url)?;
+        let (rest, params) = url::split(&config.url)?;
         let mut driver: tokio_postgres::Config = rest
             .parse()
             .map_err(|error| from_driver("the PostgreSQL store cannot be set up", error))?;
@@ -49,7 +49,7 @@ impl Connector {
                 .because("a timeout is zero")
                 .next_step("give connect_timeout and statement_timeout a length"));
         }
-        let tls = MakeRustlsConnect::new(tls.apply(&mut driver)?);
+        let tls = MakeRustlsConnect::new(tls::apply(&params, &mut driver)?);
         Ok(Self {
             driver,
             tls,

@@ -2,8 +2,7 @@
 
 use percent_encoding::percent_decode_str;
 use sendoff::{Error, ErrorKind, Result};
-
-use crate::tls::{Mode, TlsParams};
+use sendoff_tls::TlsParams;
 
 /// Takes `sslmode`, `sslrootcert`, `sslcert` and `sslkey` out of a URL or a `key=value` list, because the driver knows
 /// only some modes and none of the files. Returns the rest.
@@ -27,7 +26,7 @@ fn of_url(url: &str) -> Result<(String, TlsParams)> {
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(value).decode_utf8().map_err(|_| unreadable())?;
-        if !take(&mut tls, name, &value)? {
+        if !tls.take(name, &value)? {
             kept.push(pair);
         }
     }
@@ -42,7 +41,7 @@ fn of_list(list: &str) -> Result<(String, TlsParams)> {
     while !rest.is_empty() {
         let (name, behind) = rest.split_once('=').ok_or_else(unreadable)?;
         let (value, behind) = value(behind.trim_start())?;
-        if !take(&mut tls, name.trim_end(), &value)? {
+        if !tls.take(name.trim_end(), &value)? {
             let value = value.replace('\\', "\\\\").replace('\'', "\\'");
             kept += &format!("{}='{value}' ", name.trim_end());
         }
@@ -67,17 +66,6 @@ fn value(text: &str) -> Result<(String, &str)> {
     if is_quoted { Err(unreadable()) } else { Ok((value, "")) }
 }
 
-fn take(tls: &mut TlsParams, name: &str, value: &str) -> Result<bool> {
-    match name {
-        "sslmode" => tls.mode = Some(Mode::parse(value)?),
-        "sslrootcert" => tls.root_cert = Some(value.into()),
-        "sslcert" => tls.cert = Some(value.into()),
-        "sslkey" => tls.key = Some(value.into()),
-        _ => return Ok(false),
-    }
-    Ok(true)
-}
-
 fn unreadable() -> Error {
     Error::new(ErrorKind::Invalid, "the database's URL cannot be read")
         .next_step("write it like postgres://user:password@host:5432/database?sslmode=verify-full")
@@ -85,6 +73,8 @@ fn unreadable() -> Error {
 
 #[cfg(test)]
 mod tests {
+    use sendoff_tls::Mode;
+
     use super::*;
 
     #[test]

@@ -15,14 +15,15 @@ const RULES: &[(&str, MayKnow)] = &[
     ("crates/sendoff-worker", MayKnow::Only(&["sendoff", "sendoff-relay"])),
     ("crates/sendoff-watch", MayKnow::Only(&["sendoff", "sendoff-relay"])),
     ("crates/sendoff-operate", MayKnow::Only(&["sendoff"])),
-    ("crates/sendoff-wire", MayKnow::Only(&["sendoff"])),
+    ("crates/sendoff-tls", MayKnow::Only(&["sendoff"])),
+    ("crates/sendoff-wire", MayKnow::Only(&["sendoff", "sendoff-tls"])),
     (
         "crates/sendoff-testkit",
         MayKnow::Only(&["sendoff", "sendoff-relay", "sendoff-operate", "sendoff-wire"]),
     ),
     ("context/*", MayKnow::Only(&["sendoff"])),
     ("emit/*", MayKnow::Only(&["sendoff"])),
-    ("stores/*", MayKnow::Only(&["sendoff"])),
+    ("stores/*", MayKnow::Only(&["sendoff", "sendoff-tls"])),
     ("sinks/*", MayKnow::Only(&["sendoff", "sendoff-wire"])),
     // The places where everything is put together.
     ("bin/*", MayKnow::Everything),
