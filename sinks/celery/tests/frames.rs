@@ -126,8 +126,17 @@ fn comparable(name: &str, mut commands: Vec<Value>, sent: bool) -> String {
             *expiration = "in time".into();
         }
     }
+    // What is declared is declared once and before anything is published, in an order that does not matter.
+    let is_publish = |command: &Value| command["method"] == "basic.publish";
+    let from = commands.iter().position(is_publish).unwrap();
+    if sent {
+        assert!(commands[from..].iter().all(is_publish), "{name}");
+    }
+    let (publishes, mut declared): (Vec<Value>, Vec<Value>) = commands.into_iter().partition(is_publish);
+    declared.sort_by_key(Value::to_string);
+    declared.dedup();
     // RabbitMQ and its clients write large numbers with a small l.
-    serde_json::to_string_pretty(&commands)
+    serde_json::to_string_pretty(&[declared, publishes].concat())
         .unwrap()
         .replace("\"t\": \"L\"", "\"t\": \"l\"")
 }

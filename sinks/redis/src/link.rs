@@ -85,7 +85,7 @@ impl Link {
             }),
             // It mends itself when a node is gone. Only the settings lead out of it when it has lost them all.
             Kind::Cluster(_) => {
-                let heard = answers.is_empty() || answers.iter().any(|answer| cluster::is_answer(answer));
+                let heard = answers.is_empty() || answers.iter().any(cluster::is_answer);
                 let unheard = if heard {
                     0
                 } else {

@@ -1,5 +1,6 @@
 //! A broker that says yes to everything, and keeps the frames that it is sent.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -9,6 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 const METHOD: u8 = 1;
 const HEADER: u8 = 2;
 const BODY: u8 = 3;
+const TX_SELECT: [u8; 4] = [0, 90, 0, 10];
 
 /// A frame: the letter of its type, and what is in it.
 #[derive(Debug, Clone, PartialEq)]
@@ -63,7 +65,18 @@ async fn serve(stream: TcpStream, kept: Arc<Mutex<Vec<Frame>>>) {
     ];
     answer(&mut to, 0, &start.concat()).await;
     let (mut published, mut missing) = (0_u64, 0);
+    // In a transaction the sink asks whether an exchange is there, and takes it back: nothing is published there.
+    let mut asking = HashSet::new();
     while let Some((kind, channel, payload)) = frame(&mut from).await {
+        if kind == METHOD && payload.starts_with(&TX_SELECT) {
+            asking.insert(channel);
+        }
+        if asking.contains(&channel) {
+            if let Some(yes) = (kind == METHOD).then(|| yes(&payload)).flatten() {
+                answer(&mut to, channel, &yes).await;
+            }
+            continue;
+        }
         match kind {
             METHOD => {
                 kept.lock().unwrap().push(Frame::Method(payload.clone()));
@@ -109,6 +122,9 @@ fn yes(payload: &[u8]) -> Option<Vec<u8>> {
         }
         (50, 20) => method(50, 21, &[]),
         (85, 10) => method(85, 11, &[]),
+        // tx.select and tx.rollback.
+        (90, 10) => method(90, 11, &[]),
+        (90, 30) => method(90, 31, &[]),
         _ => None,
     }
 }
