@@ -1,6 +1,6 @@
 //! Commands to Redis and their answers, whatever they are for.
 
-use redis::{Cmd, RedisResult, Value};
+use redis::{Cmd, Value};
 use sendoff::{Error, ErrorKind, Outcome, Result};
 use sendoff_wire::Line;
 
@@ -32,22 +32,7 @@ impl Commander {
         }
         match self.line.get().await {
             Err(refusal) => vec![Err(refusal.outcome()); commands.len()],
-            Ok(link) => {
-                let answers = link.send(commands).await;
-                answers.into_iter().map(|answer| self.answer(answer)).collect()
-            }
-        }
-    }
-
-    fn answer(&self, answer: RedisResult<Value>) -> Result<Value, Outcome> {
-        match answer {
-            Err(lost) => Err(match lost.clone().into_server_errors().as_deref() {
-                // A cluster tells a refusal as an error of the call.
-                Some([(_, refusal)]) => error::refused(refusal, self.cluster),
-                _ => error::unanswered(&lost),
-            }),
-            Ok(Value::ServerError(refusal)) => Err(error::refused(&refusal, self.cluster)),
-            Ok(value) => Ok(value),
+            Ok(connection) => connection.send(commands).await,
         }
     }
 
@@ -56,18 +41,17 @@ impl Commander {
     /// # Errors
     /// What stands in the way, with advice.
     pub async fn check(&self) -> Result<()> {
-        let link = self.line.get().await.map_err(Error::from)?;
-        let answers = link.send(vec![redis::cmd("PING")]).await;
-        match answers.into_iter().next() {
-            Some(Ok(Value::ServerError(refusal))) => match error::refused(&refusal, self.cluster) {
+        let connection = self.line.get().await.map_err(Error::from)?;
+        match connection.ping().await {
+            Ok(Value::ServerError(refusal)) => match error::refused(&refusal, self.cluster) {
                 Outcome::SinkDown(reason) | Outcome::Temporary(reason) => {
                     Err(Error::new(ErrorKind::Denied, reason.text()).next_step("see above"))
                 }
                 // Whatever else is wrong, it has answered.
                 Outcome::Delivered | Outcome::Permanent(_) | Outcome::Unknown(_) | Outcome::NotYet(_) => Ok(()),
             },
-            Some(Ok(_)) => Ok(()),
-            Some(Err(_)) | None => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")
                 .because("the connection broke, or the answer took too long")
                 .next_step("check that it runs, and what is between")),
         }
@@ -75,8 +59,8 @@ impl Commander {
 
     /// Ends the connection.
     pub async fn close(&self) {
-        if let Some(link) = self.line.hang_up().await {
-            link.end();
+        if let Some(connection) = self.line.hang_up().await {
+            connection.end();
         }
     }
 }

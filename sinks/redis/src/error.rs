@@ -2,7 +2,7 @@
 
 use std::io;
 
-use redis::{RedisError, ServerError};
+use redis::{RedisError, RedisResult, ServerError, Value};
 use sendoff::{ErrorKind, Outcome};
 use sendoff_wire::Refusal;
 
@@ -70,13 +70,17 @@ fn other(code: &str, details: &str) -> Outcome {
     Outcome::Temporary(format!("Redis refused the message: {code} {details} (see the docs of this error)").into())
 }
 
-/// What becomes of a message that has no answer.
-pub(crate) fn unanswered(error: &RedisError) -> Outcome {
-    if error.kind() == redis::ErrorKind::ClusterConnectionNotFound {
-        let text =
-            "no node of the Redis Cluster can be reached (check that they run, and that the firewall lets us through)";
-        return Outcome::SinkDown(text.into());
+/// What an answer means for a message that hangs on it.
+pub(crate) fn judged(answer: RedisResult<Value>, cluster: bool) -> Result<Value, Outcome> {
+    match answer {
+        Err(lost) => Err(unanswered(&lost)),
+        Ok(Value::ServerError(refusal)) => Err(refused(&refusal, cluster)),
+        Ok(value) => Ok(value),
     }
+}
+
+/// What becomes of a message that has no answer.
+fn unanswered(error: &RedisError) -> Outcome {
     let why = if error.is_timeout() {
         "no answer came in time"
     } else {
@@ -134,6 +138,27 @@ pub(crate) fn unreachable(address: &str, error: &io::Error) -> Refusal {
         what: format!("Redis at {address} cannot be reached"),
         why: error.to_string(),
         next: next.to_owned(),
+    }
+}
+
+/// Why a server does not tell which nodes there are.
+pub(crate) fn no_cluster(address: &str, error: &ServerError) -> Refusal {
+    let denied = error.code() == "NOPERM";
+    let why: String = format!("{} {}", error.code(), error.details().unwrap_or_default());
+    Refusal {
+        kind: if denied {
+            ErrorKind::Denied
+        } else {
+            ErrorKind::Unreachable
+        },
+        what: format!("Redis at {address} does not tell the nodes of its cluster"),
+        why: why.trim().chars().take(MOST).collect(),
+        next: if denied {
+            "let the user ask with ACL SETUSER: +cluster|slots"
+        } else {
+            "give the URL of a node of a Redis Cluster, or leave out cluster = true"
+        }
+        .to_owned(),
     }
 }
 

@@ -18,6 +18,7 @@
 mod cluster;
 mod commander;
 mod config;
+mod connection;
 mod dial;
 mod encode;
 mod error;

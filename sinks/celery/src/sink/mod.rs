@@ -33,8 +33,8 @@ pub struct CelerySink {
 }
 
 enum Connected {
-    RabbitMq(ToRabbitMq),
-    Redis(ToRedis),
+    RabbitMq(Box<ToRabbitMq>),
+    Redis(Box<ToRedis>),
 }
 
 impl CelerySink {
@@ -44,8 +44,8 @@ impl CelerySink {
     /// [`sendoff::ErrorKind::Invalid`] when a value of the settings cannot be used.
     pub fn new(config: &CeleryConfig) -> Result<Self> {
         let broker = match config.broker()? {
-            Broker::RabbitMq(settings) => Connected::RabbitMq(ToRabbitMq::new(settings, config.declare)?),
-            Broker::Redis(redis) => Connected::Redis(ToRedis::new(redis, config)?),
+            Broker::RabbitMq(settings) => Connected::RabbitMq(Box::new(ToRabbitMq::new(settings, config.declare)?)),
+            Broker::Redis(redis) => Connected::Redis(Box::new(ToRedis::new(redis, config)?)),
         };
         Ok(Self {
             encoder: Encoder::new(config)?,
