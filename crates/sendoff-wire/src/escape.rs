@@ -66,7 +66,13 @@ fn add(name: &str, list: &mut String) {
 
 fn encoded(text: &str, is_safe: impl Fn(char) -> bool) -> Cow<'_, str> {
     let at_ends = text.starts_with(' ') || text.ends_with(' ');
-    if !at_ends && text.chars().all(&is_safe) {
+    // Nearly all of it is ASCII, whose bytes need not be made into letters first.
+    let all_safe = if text.is_ascii() {
+        text.bytes().all(|byte| is_safe(char::from(byte)))
+    } else {
+        text.chars().all(&is_safe)
+    };
+    if !at_ends && all_safe {
         return text.into();
     }
     let mut safe = String::with_capacity(text.len() + 8);
@@ -81,12 +87,14 @@ fn encoded(text: &str, is_safe: impl Fn(char) -> bool) -> Cow<'_, str> {
 }
 
 /// What every protocol can carry that knows Unicode: the opposite of [`is_unsafe`].
+#[inline]
 pub fn is_safe(letter: char) -> bool {
     !is_unsafe(letter)
 }
 
 /// Whether brokers may refuse a letter, or the whole connection because of it: control characters (a line break would
 /// end a header, or begin another), and what Unicode says is no character.
+#[inline]
 pub fn is_unsafe(letter: char) -> bool {
     let code = u32::from(letter);
     letter.is_control() || (0xFDD0..=0xFDEF).contains(&code) || code & 0xFFFE == 0xFFFE

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
-use async_nats::{PublishErrorKind, Subscriber};
+use async_nats::Subscriber;
 use bytes::Bytes;
 use futures::StreamExt as _;
 use sendoff::{Delivery, Outcome};
@@ -62,11 +62,7 @@ async fn send(link: &Link, config: &NatsConfig, delivery: &Delivery, deadline: I
         .publish_with_headers(subject, outgoing.headers, outgoing.body);
     match timeout_at(deadline, sending).await {
         Ok(Ok(())) => Ok(outgoing.subject),
-        Ok(Err(refused)) => Err(match refused.kind() {
-            PublishErrorKind::MaxPayloadExceeded => Outcome::Permanent(refused.to_string().into()),
-            PublishErrorKind::InvalidSubject => error::bad_subject(&outgoing.subject, "the client refused it"),
-            PublishErrorKind::Send => error::unsent(None),
-        }),
+        Ok(Err(refused)) => Err(error::not_taken(&refused, &outgoing.subject)),
         Err(_) => {
             link.silent.store(true, Relaxed);
             Err(error::stuck())

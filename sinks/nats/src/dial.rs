@@ -11,12 +11,12 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::{Address, Dial, Refusal};
 use tokio::sync::watch;
 
-use crate::NatsConfig;
-use crate::error;
+use crate::acks::Desk;
 use crate::link::{Link, News};
+use crate::{NatsConfig, error, lookup};
 
-/// More acknowledgements than all batches together wait for; the limit is kept by this sink, a batch at a time.
-const NO_LIMIT: usize = 1 << 20;
+/// More acknowledgements than all batches together wait for: the client would drop what is beyond.
+const ACKS: usize = 1 << 20;
 
 /// How many messages the client takes before whoever sends has to wait: as many as all batches under way have, or each would
 /// be woken for every message.
@@ -40,15 +40,16 @@ impl Dial for Dialer {
         let client = connecting.await.map_err(|error| error::connect(&error))?;
         let context = ContextBuilder::new();
         let context = match (&config.domain, &config.api_prefix) {
-            (Some(domain), _) => context.domain(domain).max_ack_inflight(NO_LIMIT),
-            (None, Some(prefix)) => context.api_prefix(prefix).max_ack_inflight(NO_LIMIT),
-            (None, None) => context.max_ack_inflight(NO_LIMIT),
+            (Some(domain), _) => context.domain(domain).timeout(lookup::PATIENCE),
+            (None, Some(prefix)) => context.api_prefix(prefix).timeout(lookup::PATIENCE),
+            (None, None) => context.timeout(lookup::PATIENCE),
         };
-        // Twice, so that the limit of the whole batch comes first.
-        let jetstream = context.timeout(config.ack_timeout * 2).build(client.clone());
+        let jetstream = context.build(client.clone());
+        let desk = Desk::open(&client).await.map_err(|error| error::no_desk(&error))?;
         Ok(Link {
             client,
             jetstream,
+            desk,
             news,
             silent: AtomicBool::new(false),
         })
@@ -69,6 +70,7 @@ fn options(config: &NatsConfig) -> Result<ConnectOptions> {
         .require_tls(wants_tls)
         .tls_client_config(tls(config, wants_tls)?)
         .client_capacity(COMMANDS)
+        .subscription_capacity(ACKS)
         // Addresses that servers tell each other are numbers now and then, which their certificates do not name.
         .ignore_discovered_servers()
         // Each server once, for the first connection. A broken one tries as often in vain, then its tasks end.

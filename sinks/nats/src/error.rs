@@ -2,34 +2,30 @@
 
 use std::error::Error as _;
 
-use async_nats::jetstream::context::{PublishError, PublishErrorKind};
+use async_nats::client::PublishError;
 use async_nats::jetstream::{Error as ApiError, ErrorCode};
-use async_nats::{ConnectError, ConnectErrorKind};
+use async_nats::{ConnectError, ConnectErrorKind, PublishErrorKind, SubscribeError};
 use sendoff::{ErrorKind, Outcome};
 use sendoff_wire::Refusal;
 
 use crate::subject::LONGEST;
 
-/// What became of a message that the client or the stream did not take. `None`: nobody listens on its subject, which
-/// needs a closer look.
-pub(crate) fn publish(error: &PublishError) -> Option<Outcome> {
-    Some(match error.kind() {
-        PublishErrorKind::StreamNotFound => return None,
-        PublishErrorKind::TimedOut => unanswered(),
-        PublishErrorKind::BrokenPipe => lost(None),
-        // These two need headers that this sink never sends.
-        PublishErrorKind::WrongLastMessageId | PublishErrorKind::WrongLastSequence => {
-            Outcome::Temporary(format!("the stream expected another message before: {error}").into())
-        }
-        PublishErrorKind::MaxAckPending => Outcome::SinkDown("too many acknowledgements are awaited".into()),
+/// What became of a message that the client did not take.
+pub(crate) fn not_taken(refused: &PublishError, subject: &str) -> Outcome {
+    match refused.kind() {
         PublishErrorKind::MaxPayloadExceeded => Outcome::Permanent(
-            format!("NATS did not take the message: {error} (raise max_payload on the server, or send less)").into(),
+            format!("NATS did not take the message: {refused} (raise max_payload on the server, or send less)").into(),
         ),
-        PublishErrorKind::Other => match api_error(error) {
-            Some(refused) => stream(refused),
-            None => Outcome::Unknown(format!("the answer of NATS cannot be understood: {error}").into()),
-        },
-    })
+        PublishErrorKind::InvalidSubject => bad_subject(subject, "the client refused it"),
+        PublishErrorKind::Send => unsent(None),
+    }
+}
+
+/// An acknowledgement that says neither yes nor no.
+pub(crate) fn strange() -> Outcome {
+    Outcome::Unknown(
+        "the answer of NATS cannot be understood (check what listens on the subject beside the stream)".into(),
+    )
 }
 
 /// What became of a message that a stream refused.
@@ -151,6 +147,16 @@ pub(crate) fn stuck() -> Outcome {
     Outcome::SinkDown("NATS takes no more messages: it reads too slowly, or not at all (check the server)".into())
 }
 
+/// Why no acknowledgement could arrive.
+pub(crate) fn no_desk(error: &SubscribeError) -> Refusal {
+    Refusal {
+        kind: ErrorKind::Unreachable,
+        what: "NATS cannot be used".to_owned(),
+        why: format!("it takes no subscription for acknowledgements: {error}"),
+        next: "check that the server runs, and inbox_prefix".to_owned(),
+    }
+}
+
 /// Why there is no connection.
 pub(crate) fn connect(error: &ConnectError) -> Refusal {
     let (kind, next) = match error.kind() {
@@ -207,10 +213,6 @@ fn speaks_of_authority(error: &ConnectError) -> bool {
     text.contains("authentication") || text.contains("authorization")
 }
 
-pub(crate) fn api_error(error: &PublishError) -> Option<&ApiError> {
-    error.source().and_then(|source| source.downcast_ref::<ApiError>())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -218,7 +220,7 @@ mod tests {
     fn refused(code: u64) -> Outcome {
         let text = format!(r#"{{"code":503,"err_code":{code},"description":"maximum bytes exceeded"}}"#);
         let error: ApiError = serde_json::from_str(&text).unwrap();
-        publish(&PublishError::with_source(PublishErrorKind::Other, error)).unwrap()
+        stream(&error)
     }
 
     #[test]

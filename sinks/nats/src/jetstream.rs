@@ -1,22 +1,22 @@
 //! A batch through JetStream: everything sent, then every acknowledgement awaited.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::future::IntoFuture;
-use std::pin::{Pin, pin};
+use std::collections::BTreeMap;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use async_nats::Subject;
-use async_nats::jetstream::context::{PublishAckFuture, PublishError};
-use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::publish::PublishAck;
+use async_nats::jetstream::Error as ApiError;
+use async_nats::{Message, StatusCode, Subject};
 use futures::FutureExt as _;
 use sendoff::{Delivery, Outcome};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::NatsConfig;
+use crate::acks::Place;
 use crate::encode::{Outgoing, encode};
 use crate::error;
 use crate::link::{Link, News};
@@ -53,20 +53,21 @@ pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Deliv
     pass.finish()
 }
 
-type Ack = Pin<Box<dyn Future<Output = Result<PublishAck, PublishError>> + Send>>;
-
-struct Waiting {
-    index: usize,
-    subject: Subject,
-    ack: Ack,
-}
-
 /// Where a message is on its way.
 enum Fate {
     Unsent,
+    /// Not acknowledged yet.
+    Sent(Subject),
     Decided(Outcome),
     /// Nobody listens on its subject.
     Homeless(Subject),
+}
+
+/// What a stream answers. The rest differs from one version of the server to the next.
+#[derive(Deserialize)]
+struct Ack {
+    error: Option<ApiError>,
+    stream: Option<IgnoredAny>,
 }
 
 struct Pass<'a> {
@@ -74,7 +75,9 @@ struct Pass<'a> {
     config: &'a NatsConfig,
     batch: &'a [Arc<Delivery>],
     fates: Vec<Fate>,
-    waiting: VecDeque<Waiting>,
+    acks: Place<'a>,
+    /// How many are not acknowledged yet.
+    in_flight: usize,
     news: watch::Receiver<News>,
     /// Of the message before: mostly the next one's, too.
     subject: Subject,
@@ -85,6 +88,16 @@ struct Pass<'a> {
     unanswered: bool,
 }
 
+impl Fate {
+    /// The subject of a message that is not acknowledged yet.
+    fn sent(&self) -> Option<&Subject> {
+        match self {
+            Self::Sent(subject) => Some(subject),
+            Self::Unsent | Self::Decided(_) | Self::Homeless(_) => None,
+        }
+    }
+}
+
 impl<'a> Pass<'a> {
     fn new(link: &'a Link, config: &'a NatsConfig, batch: &'a [Arc<Delivery>]) -> Self {
         Self {
@@ -92,7 +105,8 @@ impl<'a> Pass<'a> {
             config,
             batch,
             fates: batch.iter().map(|_| Fate::Unsent).collect(),
-            waiting: VecDeque::with_capacity(batch.len().min(config.max_in_flight)),
+            acks: link.desk.place(),
+            in_flight: 0,
             news: link.news.clone(),
             subject: Subject::from_static(""),
             deadline: Instant::now() + config.ack_timeout,
@@ -117,26 +131,74 @@ impl<'a> Pass<'a> {
                 self.fates[index] = Fate::Decided(denied);
                 continue;
             }
-            if self.waiting.len() >= self.config.max_in_flight {
-                self.settle_oldest(self.waiting.len().div_ceil(2)).await;
+            if self.in_flight >= self.config.max_in_flight {
+                self.settle(self.config.max_in_flight / 2).await;
             }
             // What follows stays unsent: the connection is gone, or takes nothing.
             if !self.hand_over(index, outgoing).await {
                 break;
             }
         }
-        self.settle_oldest(self.waiting.len()).await;
+        self.settle(0).await;
     }
 
-    /// Acknowledgements come about in the order of their messages: once the last of them is there, nobody has to be woken
-    /// for the others.
-    async fn settle_oldest(&mut self, count: usize) {
-        let mut oldest: VecDeque<Waiting> = self.waiting.drain(..count).collect();
-        if let Some(last) = oldest.pop_back() {
-            self.settle(last).await;
+    /// Awaits acknowledgements until so many are left.
+    async fn settle(&mut self, left: usize) {
+        loop {
+            self.read_all();
+            if self.in_flight <= left {
+                return;
+            }
+            let fates = &self.fates;
+            let concerns_us = |news: &News| {
+                let mut sent = fates.iter().filter_map(Fate::sent);
+                sent.any(|subject| news.verdict(subject).is_some())
+            };
+            let mut news = self.news.clone();
+            let heard = async { news.wait_for(concerns_us).await.is_ok() };
+            tokio::select! {
+                biased;
+                () = self.acks.wait_for(self.in_flight - left) => {}
+                is_there = heard => {
+                    // An acknowledgement may have come in with the last bytes of the connection.
+                    self.read_all();
+                    self.give_up(|news, subject| {
+                        news.verdict(subject).or_else(|| (!is_there).then(|| error::lost(None)))
+                    });
+                }
+                () = sleep_until(self.deadline) => {
+                    self.read_all();
+                    self.give_up(|news, subject| Some(news.verdict(subject).unwrap_or_else(error::unanswered)));
+                }
+            }
         }
-        for waiting in oldest {
-            self.settle(waiting).await;
+    }
+
+    fn read_all(&mut self) {
+        for (index, ack) in self.acks.take() {
+            let Some(fate) = self.fates.get_mut(index) else {
+                continue;
+            };
+            match std::mem::replace(fate, Fate::Unsent) {
+                Fate::Sent(subject) => {
+                    self.in_flight -= 1;
+                    self.fates[index] = self.read(subject, &ack);
+                }
+                // It came twice, or too late.
+                other => *fate = other,
+            }
+        }
+    }
+
+    /// Those of which this is known are not waited for any longer.
+    fn give_up(&mut self, known: impl Fn(&News, &str) -> Option<Outcome>) {
+        let news = self.news.borrow();
+        for fate in &mut self.fates {
+            if let Some(outcome) = fate.sent().and_then(|subject| known(&news, subject)) {
+                *fate = Fate::Decided(outcome);
+                self.in_flight -= 1;
+                self.unanswered = true;
+            }
         }
     }
 
@@ -149,8 +211,9 @@ impl<'a> Pass<'a> {
             self.subject = Subject::from(subject);
         }
         let subject = self.subject.clone();
-        let message = PublishMessage::build().payload(body).headers(headers);
-        let mut sending = pin!(self.link.jetstream.send_publish(subject.clone(), message));
+        let address = self.acks.address(index);
+        let client = &self.link.client;
+        let mut sending = pin!(client.publish_with_reply_and_headers(subject.clone(), address, headers, body));
         // Mostly it is sent at once: then nobody has to be woken, and no timer is needed.
         let sent = match sending.as_mut().now_or_never() {
             Some(sent) => sent,
@@ -164,79 +227,35 @@ impl<'a> Pass<'a> {
                 }
             },
         };
-        match sent {
-            Ok(ack) => self.waiting.push_back(Waiting {
-                index,
-                subject,
-                ack: PublishAckFuture::into_future(ack),
-            }),
-            Err(refused) => {
-                let outcome = match error::publish(&refused) {
-                    // It never left this process.
-                    Some(Outcome::Unknown(_)) | None => error::unsent(None),
-                    Some(outcome) => outcome,
-                };
-                self.fates[index] = Fate::Decided(outcome);
+        self.fates[index] = match sent {
+            Ok(()) => {
+                self.in_flight += 1;
+                Fate::Sent(subject)
             }
-        }
+            // It never left this process.
+            Err(refused) => Fate::Decided(error::not_taken(&refused, &subject)),
+        };
         true
     }
 
-    async fn settle(&mut self, waiting: Waiting) {
-        let Waiting {
-            index,
-            subject,
-            mut ack,
-        } = waiting;
-        if let Some(answer) = ack.as_mut().now_or_never() {
-            self.fates[index] = self.read(subject, answer);
-            return;
+    fn read(&mut self, subject: Subject, ack: &Message) -> Fate {
+        if ack.status == Some(StatusCode::NO_RESPONDERS) {
+            self.answered = true;
+            return Fate::Homeless(subject);
         }
-        let deadline = self.deadline;
-        let heard = async {
-            match self.news.wait_for(|news| news.verdict(&subject).is_some()).await {
-                Ok(news) => news.verdict(&subject),
-                Err(_) => None,
-            }
-        };
-        // In this order, because an acknowledgement may have come in with the last bytes of the connection.
-        let answer = tokio::select! {
-            biased;
-            answer = &mut ack => Ok(answer),
-            verdict = heard => Err(verdict.unwrap_or_else(|| error::lost(None))),
-            () = sleep_until(deadline) => Err(error::unanswered()),
-        };
-        self.fates[index] = match answer {
-            Ok(answer) => self.read(subject, answer),
-            Err(outcome) => {
-                self.unanswered = true;
-                Fate::Decided(outcome)
-            }
-        };
-    }
-
-    fn read(&mut self, subject: Subject, answer: Result<PublishAck, PublishError>) -> Fate {
-        match answer {
+        let outcome = match serde_json::from_slice(&ack.payload) {
+            Ok(Ack {
+                error: Some(refused), ..
+            }) => error::stream(&refused),
             // A duplicate is in the stream already: the first copy arrived after all.
-            Ok(_) => {
-                self.answered = true;
-                Fate::Decided(Outcome::Delivered)
+            Ok(Ack { stream: Some(_), .. }) => Outcome::Delivered,
+            Ok(Ack { stream: None, .. }) | Err(_) => {
+                self.unanswered = true;
+                return Fate::Decided(error::strange());
             }
-            Err(refused) => match error::publish(&refused) {
-                Some(Outcome::Unknown(reason)) => {
-                    self.unanswered = true;
-                    Fate::Decided(Outcome::Unknown(reason))
-                }
-                Some(outcome) => {
-                    self.answered = true;
-                    Fate::Decided(outcome)
-                }
-                None => {
-                    self.answered = true;
-                    Fate::Homeless(subject)
-                }
-            },
-        }
+        };
+        self.answered = true;
+        Fate::Decided(outcome)
     }
 
     fn homeless(&self) -> Vec<usize> {
@@ -287,7 +306,7 @@ impl<'a> Pass<'a> {
         };
         let outcome = |fate| match fate {
             Fate::Decided(outcome) => outcome,
-            Fate::Unsent => unsent.clone(),
+            Fate::Unsent | Fate::Sent(_) => unsent.clone(),
             Fate::Homeless(subject) => error::no_leader(&subject),
         };
         self.fates.into_iter().map(outcome).collect()

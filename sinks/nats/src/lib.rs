@@ -11,6 +11,7 @@
 //! [`NatsConfig::subject`].
 #![forbid(unsafe_code)]
 
+mod acks;
 mod config;
 mod core;
 mod dial;

@@ -9,6 +9,7 @@ use sendoff::Outcome;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
+use crate::acks::Desk;
 use crate::error;
 
 /// How long the end of a connection may take.
@@ -21,6 +22,7 @@ const MOST_DENIED: usize = 10_000;
 pub(crate) struct Link {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
+    pub(crate) desk: Desk,
     pub(crate) news: watch::Receiver<News>,
     /// Set when the server fell silent, which the client notices only after minutes.
     pub(crate) silent: std::sync::atomic::AtomicBool,

@@ -8,6 +8,14 @@ pub(crate) const LONGEST: usize = 3800;
 
 /// Appends what a field contains, so that it is part of one token, or, of a topic, of as many as it has dots.
 pub(crate) fn escape(field: &str, value: &str, out: &mut String) {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    if value
+        .bytes()
+        .all(|byte| is_plain(byte) || byte == b'.' && field == "topic")
+    {
+        out.push_str(value);
+        return;
+    }
     for letter in value.chars() {
         match letter {
             '.' if field == "topic" => out.push('.'),
