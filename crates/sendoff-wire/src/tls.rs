@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use rustls::ClientConfig;
-use sendoff::{Error, ErrorKind, Result};
+use sendoff::Result;
 use sendoff_tls::{Files, Words};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +33,7 @@ impl TlsConfig {
     /// What a driver built on rustls takes.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] with the file that cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] with the file that cannot be used.
     pub fn client(&self) -> Result<ClientConfig> {
         let files = Files {
             authorities: self.ca_file.as_deref(),
@@ -44,29 +44,12 @@ impl TlsConfig {
         let builder = sendoff_tls::builder(sendoff_tls::provider())?.with_root_certificates(files.roots()?);
         sendoff_tls::finish(builder, files.identity()?)
     }
-
-    /// The certificates of `ca_file`, for drivers that take them as text.
-    ///
-    /// # Errors
-    /// [`ErrorKind::Invalid`] when the file cannot be read.
-    pub fn ca_pem(&self) -> Result<Option<Vec<u8>>> {
-        let read = |path: &PathBuf| {
-            std::fs::read(path).map_err(|error| {
-                Error::new(
-                    ErrorKind::Invalid,
-                    format!("the file {} cannot be used", path.display()),
-                )
-                .because(error.to_string())
-                .next_step("give a PEM file that this process can read")
-                .with_source(error)
-            })
-        };
-        self.ca_file.as_ref().map(read).transpose()
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use sendoff::ErrorKind;
+
     use super::*;
 
     #[test]
