@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde_json::{Value, json};
 
 /// Collects and prints figures.
 pub(crate) struct Figures {
@@ -11,6 +12,13 @@ pub(crate) struct Figures {
     pub(crate) rounds: usize,
     plots: Option<PathBuf>,
     rows: Vec<String>,
+}
+
+/// The two revisions that a figure compares.
+#[derive(Clone)]
+pub(crate) struct Revisions {
+    pub(crate) ours: String,
+    pub(crate) theirs: String,
 }
 
 /// What a figure is to be.
@@ -70,15 +78,22 @@ impl Figures {
 
     /// Reports a figure: the median of its rounds.
     pub(crate) fn report(&mut self, name: &str, unit: &str, goal: Goal, rounds: &[f64]) {
-        let value = median(rounds);
-        let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+        self.print(name, unit, goal, rounds, object(name, unit, goal, rounds));
+    }
+
+    /// Reports a figure that compares two revisions: ours over theirs.
+    pub(crate) fn report_against(&mut self, name: &str, goal: Goal, rounds: &[f64], revisions: &Revisions) {
+        let object = object_against(name, goal, rounds, revisions);
+        self.print(name, "ratio", goal, rounds, object);
+        self.rows
+            .push(format!("    {} over {}", revisions.ours, revisions.theirs));
+    }
+
+    fn print(&mut self, name: &str, unit: &str, goal: Goal, rounds: &[f64], object: Value) {
         if self.json {
-            let rounds: Vec<f64> = rounds.iter().map(|round| rounded(*round)).collect();
-            let object = serde_json::json!({
-                "figure": name, "value": rounded(value), "unit": unit, "goal": goal.text(), "rounds": rounds,
-            });
             println!("{object}");
         }
+        let value = median(rounds);
         let mark = if goal.is_met(value) { "met" } else { "NOT MET" };
         let row = format!("{name:<36} {:>10.3} {unit:<8} {:<10} {mark}", value, goal.text());
         eprintln!("{row}");
@@ -95,6 +110,22 @@ impl Figures {
     }
 }
 
+/// A figure as JSON.
+fn object(name: &str, unit: &str, goal: Goal, rounds: &[f64]) -> Value {
+    let rounded = |value: f64| (value * 1000.0).round() / 1000.0;
+    let all: Vec<f64> = rounds.iter().map(|round| rounded(*round)).collect();
+    json!({
+        "figure": name, "value": rounded(median(rounds)), "unit": unit, "goal": goal.text(), "rounds": all,
+    })
+}
+
+fn object_against(name: &str, goal: Goal, rounds: &[f64], revisions: &Revisions) -> Value {
+    let mut object = object(name, "ratio", goal, rounds);
+    object["ours"] = json!(revisions.ours);
+    object["theirs"] = json!(revisions.theirs);
+    object
+}
+
 /// The middle one.
 pub(crate) fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
@@ -106,4 +137,37 @@ pub(crate) fn quantile(values: &[f64], part: f64) -> f64 {
     sorted.sort_by(f64::total_cmp);
     let at = ((sorted.len().saturating_sub(1)) as f64 * part).round() as usize;
     sorted.get(at).copied().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_has_the_median_all_rounds_and_both_revisions() {
+        let revisions = Revisions {
+            ours: "1111111 with uncommitted changes".to_owned(),
+            theirs: "2222222".to_owned(),
+        };
+        let rounds = [1.04, 0.5, 0.98765];
+        assert_eq!(
+            object_against("sqlite_drain_vs_revision", Goal::AtLeast(0.97), &rounds, &revisions),
+            json!({
+                "figure": "sqlite_drain_vs_revision",
+                "value": 0.988,
+                "unit": "ratio",
+                "goal": ">= 0.97",
+                "rounds": [1.04, 0.5, 0.988],
+                "ours": "1111111 with uncommitted changes",
+                "theirs": "2222222",
+            })
+        );
+    }
+
+    #[test]
+    fn figure_without_another_revision_names_none() {
+        let object = object("wal", "ratio", Goal::None, &[1.0]);
+        let keys: Vec<&String> = object.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["figure", "goal", "rounds", "unit", "value"]);
+    }
 }

@@ -5,7 +5,7 @@ pub(crate) mod drain;
 mod emit;
 mod held;
 mod latency;
-mod sqlite;
+pub(crate) mod sqlite;
 mod wal;
 
 use anyhow::Result;

@@ -13,7 +13,7 @@ use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 use crate::figure::{Figures, Goal};
 use crate::subject::Relays;
 
-const BACKLOG: u64 = 100_000;
+pub(crate) const BACKLOG: u64 = 100_000;
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let name = "sqlite_drain_vs_row_lease";
@@ -42,7 +42,8 @@ fn open(path: &Path) -> Result<Connection> {
 
 const FILL: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)";
 
-async fn lanes() -> Result<f64> {
+/// Messages a second with two relays, as on PostgreSQL.
+pub(crate) async fn lanes() -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("outbox.db");
     SqliteStore::open(SqliteConfig::new(&path))?.migrate().await?;
