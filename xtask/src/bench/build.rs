@@ -2,6 +2,7 @@
 
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::thread;
 
 use anyhow::{Context, Result, bail};
@@ -55,13 +56,15 @@ impl Target {
         eprintln!("building the benchmarks of {revision}");
         self.remove_other_checkouts(tree)
             .with_context(|| format!("could not prepare the build of {revision}"))?;
-        self.cargo(tree, &["build", "--release", "--package", PACKAGE])
-            .with_context(|| {
-                format!(
-                    "could not build the benchmark program of {revision}: it has none, or this compiler or this machine \
-                     cannot build it; choose another revision"
-                )
-            })?;
+        if !self
+            .cargo(tree, &["build", "--release", "--package", PACKAGE])?
+            .success()
+        {
+            bail!(
+                "could not build the benchmark program of {revision}: it has none, or this compiler or this machine cannot build \
+                 it; choose another revision"
+            );
+        }
         let (built, program) = (self.folder.join("release").join(PACKAGE), into.join(PACKAGE));
         fs::create_dir_all(into)?;
         // The next build overwrites it.
@@ -77,19 +80,19 @@ impl Target {
         if fs::read(&note).is_ok_and(|last| last == path) {
             return Ok(());
         }
-        // Written only after the removal: an interrupted one is repeated.
-        self.cargo(tree, &["clean", "--quiet", "--release", "--workspace"])?;
+        // This also removes dependencies that have the name of a test of the workspace, like `http`; they are compiled again.
+        // The note is written after the removal: an interrupted one is repeated.
+        let status = self.cargo(tree, &["clean", "--quiet", "--release", "--workspace"])?;
+        if !status.success() {
+            bail!("`cargo clean` ended with {status}");
+        }
         fs::write(&note, path).with_context(|| format!("could not write {}", note.display()))
     }
 
-    fn cargo(&self, tree: &Path, arguments: &[&str]) -> Result<()> {
+    fn cargo(&self, tree: &Path, arguments: &[&str]) -> Result<ExitStatus> {
         let mut cargo = nested::cargo()?;
         cargo.current_dir(tree).env("CARGO_TARGET_DIR", &self.folder);
-        let status = child::run(cargo.args(arguments))?;
-        if !status.success() {
-            bail!("`cargo {}` ended with {status}", arguments.join(" "));
-        }
-        Ok(())
+        child::run(cargo.args(arguments))
     }
 }
 
