@@ -106,6 +106,14 @@ impl<D: Dial> Line<D> {
         }
     }
 
+    /// A connection of the caller's own, which no other batch uses. The caller ends it.
+    ///
+    /// # Errors
+    /// The last refusal.
+    pub async fn apart(&self) -> Result<D::Connection, Refusal> {
+        self.try_until(Instant::now() + self.patience).await
+    }
+
     /// Forgets the connection, and gives it to the caller to be ended.
     pub async fn hang_up(&self) -> Option<Arc<D::Connection>> {
         self.state.lock().await.connection.take()
@@ -266,5 +274,12 @@ mod tests {
         assert_eq!(*second, 2);
         line.forget(&first).await;
         assert_eq!(line.get().await.as_deref(), Ok(&2), "the newer one stays");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_connection_apart_is_nobody_elses() {
+        let line = Phone::line(1, ErrorKind::Unreachable);
+        assert_eq!(line.apart().await, Ok(1));
+        assert_eq!(line.get().await.as_deref(), Ok(&2));
     }
 }
