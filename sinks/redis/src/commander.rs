@@ -5,7 +5,7 @@ use sendoff::{Error, ErrorKind, Outcome, Result};
 use sendoff_wire::Line;
 
 use crate::dial::Dialer;
-use crate::{RedisConfig, error};
+use crate::{Lack, RedisConfig, error};
 
 /// Sends commands to the server of a [`RedisConfig`]: for sinks that write other things there than messages of ours.
 pub struct Commander {
@@ -25,14 +25,30 @@ impl Commander {
         Ok(Self { line, cluster })
     }
 
-    /// Sends all commands at once: an answer for each, in order, or what its lack means for a message that hangs on it.
-    pub async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Outcome>> {
+    /// Sends all commands at once: an answer for each, in order, or what its lack means for a message that hangs on it. What the
+    /// connection broke under may be sent again in [parts](sendoff_wire::Parts): one command may be the cause.
+    pub async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if commands.is_empty() {
             return Vec::new();
         }
         match self.line.get().await {
-            Err(refusal) => vec![Err(refusal.outcome()); commands.len()],
+            Err(refusal) => vec![Err(Lack::Settled(refusal.outcome())); commands.len()],
             Ok(connection) => connection.send(commands).await,
+        }
+    }
+
+    /// The same by a connection that nothing else is sent through, and that ends with it: for commands that one broke under.
+    pub async fn send_apart(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
+        if commands.is_empty() {
+            return Vec::new();
+        }
+        match self.line.apart().await {
+            Err(refusal) => vec![Err(Lack::Settled(refusal.outcome())); commands.len()],
+            Ok(connection) => {
+                let answers = connection.send(commands).await;
+                connection.end();
+                answers
+            }
         }
     }
 

@@ -1,10 +1,9 @@
 //! What commands go through: one server, or a cluster.
 
 use redis::{Cmd, RedisResult, Value};
-use sendoff::Outcome;
 
 use crate::cluster::Cluster;
-use crate::error;
+use crate::error::{self, Lack};
 use crate::link::Link;
 
 pub(crate) enum Connection {
@@ -14,7 +13,7 @@ pub(crate) enum Connection {
 
 impl Connection {
     /// Sends all commands at once: an answer for each, in order, or what its lack means for a message that hangs on it.
-    pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Outcome>> {
+    pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         match self {
             Self::Server(link) => {
                 let answers = link.send(commands).await.into_iter();

@@ -39,8 +39,12 @@ pub(crate) fn command(config: &RedisConfig, delivery: &Delivery) -> Result<Cmd, 
     let encoded = config
         .format()
         .encode(delivery, &config.source, Names { prefix: ATTRIBUTE });
-    if encoded.body.len() > config.max_message_bytes {
-        return Err(error::too_large(encoded.body.len(), config.max_message_bytes));
+    // Redis' limit is for each argument of a command, and in a stream headers are such.
+    let headers = encoded.headers.iter().filter(|_| config.mode == Mode::Stream);
+    let headers = headers.map(|(name, value)| (HEADER.len() + name.len()).max(value.len()));
+    let largest = headers.fold(encoded.body.len(), usize::max);
+    if largest > config.max_message_bytes {
+        return Err(error::too_large(largest, config.max_message_bytes));
     }
     Ok(match config.mode {
         Mode::Stream => entry(config, &key, &encoded),
@@ -191,6 +195,7 @@ mod tests {
             ("key = '{aggregate_id}'", "aggregate_id"),
             ("key = '{header:none|}'", "empty"),
             ("max_message_bytes = 1", "1 byte"),
+            ("max_message_bytes = 30", "36 bytes"),
         ] {
             let config: RedisConfig = toml::from_str(&format!("url = 'redis://a'\n{config}")).unwrap();
             match command(&config, &delivery()) {

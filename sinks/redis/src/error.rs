@@ -3,11 +3,71 @@
 use std::io;
 
 use redis::{RedisError, RedisResult, ServerError, Value};
-use sendoff::{ErrorKind, Outcome};
-use sendoff_wire::Refusal;
+use sendoff::{ErrorKind, Outcome, Reason};
+use sendoff_wire::{Fate, Refusal};
 
 /// The most of the server's own words that a reason repeats.
 const MOST: usize = 200;
+
+/// Why a command has no answer that could be used, and what that means for a message that hangs on it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Lack {
+    /// This, whatever else was sent.
+    Settled(Outcome),
+    /// The user may run the command, and not on this key or channel: others may do.
+    Denied(Reason),
+    /// An argument of the command is larger than the server allows.
+    Oversize(Reason),
+    /// The connection broke while it was on its way, perhaps because of another command.
+    Broken(Outcome),
+}
+
+impl Lack {
+    /// For a message whose key is its own.
+    pub fn fate(self) -> Fate {
+        match self {
+            Self::Settled(outcome) => Fate::Settled(outcome),
+            Self::Denied(reason) => Fate::Settled(Outcome::Temporary(reason)),
+            Self::Oversize(reason) => Fate::Settled(Outcome::Permanent(reason)),
+            Self::Broken(outcome) => Fate::Broken(outcome),
+        }
+    }
+
+    /// The same, for a message that was sent alone.
+    pub fn outcome(self) -> Outcome {
+        match self.fate() {
+            Fate::Settled(outcome) | Fate::Broken(outcome) => outcome,
+        }
+    }
+}
+
+/// Whether the user may run the command, and not on its key or channel. Servers have no code for it, only words: "No permissions
+/// to access a key", and, before version 7, "to access one of the keys used as arguments".
+fn is_about_a_name(error: &ServerError) -> bool {
+    error.code() == "NOPERM"
+        && error
+            .details()
+            .is_some_and(|details| details.contains("permissions to access"))
+}
+
+/// Whether the command can never be carried out because of its size. After a "Protocol error" the server closes the connection.
+fn is_about_size(error: &ServerError) -> bool {
+    let is = |details: &str| details.starts_with("Protocol error") || details.contains("too large to be stored");
+    error.details().is_some_and(is)
+}
+
+fn oversize(error: &ServerError) -> Reason {
+    let details: String = error.details().unwrap_or_default().chars().take(MOST).collect();
+    let next =
+        "raise proto-max-bulk-len of Redis, or store the data elsewhere and send a reference, then retry the message";
+    format!("the message is too large for Redis: {details} ({next})").into()
+}
+
+fn denied() -> Reason {
+    "the user of the Redis sink may not write to this key or channel: Redis answered NOPERM (allow it with ACL SETUSER: ~keys, \
+     &channels; or change key, or the topic of the message)"
+        .into()
+}
 
 /// What becomes of a message that the server refused. None of these has arrived.
 pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
@@ -37,7 +97,7 @@ pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
         "WRONGPASS" => down("Redis does not know this user and password", "correct them in the settings"),
         "NOPERM" => down(
             "the user of the Redis sink may not do this",
-            "let it write with ACL SETUSER: +xadd, +rpush, +lpush or +publish, and the keys or channels",
+            "let it write with ACL SETUSER: +xadd, +rpush, +lpush or +publish",
         ),
         "WRONGTYPE" => Outcome::Permanent(
             "the key holds another type in Redis: it answered WRONGTYPE (use another key, or remove what is there, then \
@@ -71,22 +131,28 @@ fn other(code: &str, details: &str) -> Outcome {
 }
 
 /// What an answer means for a message that hangs on it.
-pub(crate) fn judged(answer: RedisResult<Value>, cluster: bool) -> Result<Value, Outcome> {
+pub(crate) fn judged(answer: RedisResult<Value>, cluster: bool) -> Result<Value, Lack> {
     match answer {
         Err(lost) => Err(unanswered(&lost)),
-        Ok(Value::ServerError(refusal)) => Err(refused(&refusal, cluster)),
+        Ok(Value::ServerError(refusal)) if is_about_a_name(&refusal) => Err(Lack::Denied(denied())),
+        Ok(Value::ServerError(refusal)) if is_about_size(&refusal) => Err(Lack::Oversize(oversize(&refusal))),
+        Ok(Value::ServerError(refusal)) => Err(Lack::Settled(refused(&refusal, cluster))),
         Ok(value) => Ok(value),
     }
 }
 
-/// What becomes of a message that has no answer.
-fn unanswered(error: &RedisError) -> Outcome {
-    let why = if error.is_timeout() {
-        "no answer came in time"
-    } else {
-        "the connection broke"
+/// What becomes of a message that has no answer. A server that is silent is not made so by one command.
+fn unanswered(error: &RedisError) -> Lack {
+    let unknown = |why: &str| {
+        Outcome::Unknown(format!("sent to Redis and not confirmed: {why} (it is sent again with the same id)").into())
     };
-    Outcome::Unknown(format!("sent to Redis and not confirmed: {why} (it is sent again with the same id)").into())
+    if error.is_timeout() {
+        Lack::Settled(unknown("no answer came in time"))
+    } else {
+        Lack::Broken(unknown(
+            "the connection broke; Redis closes it on a command above proto-max-bulk-len or client-query-buffer-limit",
+        ))
+    }
 }
 
 /// What becomes of a message that nobody listens for.
@@ -103,7 +169,7 @@ pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
     let bytes = |count: usize| if count == 1 { "byte" } else { "bytes" };
     Outcome::Permanent(
         format!(
-            "the message has {size} {} and the limit is {limit} {} (raise max_message_bytes, and proto-max-bulk-len of \
+            "the message, or a header of it, has {size} {} and the limit is {limit} {} (raise max_message_bytes, and proto-max-bulk-len of \
              Redis, then retry it)",
             bytes(size),
             bytes(limit)
@@ -221,7 +287,12 @@ mod tests {
             ("MOVED 3999 127.0.0.1:6381", false, true, "cluster = true"),
             ("NOAUTH Authentication required.", false, true, "password"),
             ("WRONGPASS invalid", false, true, "user"),
-            ("NOPERM this user", false, true, "ACL"),
+            (
+                "NOPERM this user has no permissions to run the 'xadd' command",
+                false,
+                true,
+                "ACL",
+            ),
             (
                 "ERR unknown command 'XADD', with args beginning with: 'secret'",
                 false,
@@ -249,7 +320,44 @@ mod tests {
         }
         let loading = server_error("LOADING Redis is loading");
         assert!(is_of_a_bystander(&loading) && !is_of_a_bystander(&server_error("OOM command not allowed")));
-        let outcome = refused(&server_error("WRONGTYPE Operation against a key"), false);
-        assert!(matches!(outcome, Outcome::Permanent(_)), "{outcome:?}");
+        for line in [
+            "WRONGTYPE Operation against a key",
+            "ERR Protocol error: invalid bulk length",
+            "ERR Elements are too large to be stored",
+        ] {
+            let lack = judged(Ok(Value::ServerError(server_error(line))), false).unwrap_err();
+            assert!(
+                matches!(lack.clone().outcome(), Outcome::Permanent(_)),
+                "{line}: {lack:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_key_or_a_channel_that_is_not_ours_is_told_from_a_command_that_is_not() {
+        for (line, is_name) in [
+            ("NOPERM No permissions to access a key", true),
+            ("NOPERM No permissions to access a channel", true),
+            (
+                "NOPERM this user has no permissions to access one of the keys used as arguments",
+                true,
+            ),
+            (
+                "NOPERM this user has no permissions to access one of the channels used as arguments",
+                true,
+            ),
+            (
+                "NOPERM User sendoff has no permissions to run the 'xadd' command",
+                false,
+            ),
+            (
+                "NOPERM this user has no permissions to run the 'xadd' command or its subcommand",
+                false,
+            ),
+        ] {
+            let lack = judged(Ok(Value::ServerError(server_error(line))), false).unwrap_err();
+            assert_eq!(matches!(lack, Lack::Denied(_)), is_name, "{line}");
+            assert_eq!(matches!(lack.outcome(), Outcome::SinkDown(_)), !is_name, "{line}");
+        }
     }
 }

@@ -27,4 +27,5 @@ mod sink;
 
 pub use commander::Commander;
 pub use config::{End, Mode, NoReceivers, RedisConfig};
+pub use error::Lack;
 pub use sink::RedisSink;

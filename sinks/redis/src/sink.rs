@@ -5,9 +5,10 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use redis::{Cmd, Value};
 use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff_wire::{Fate, Parts};
 
 use crate::config::{Mode, NoReceivers};
-use crate::{Commander, RedisConfig, encode, error};
+use crate::{Commander, Lack, RedisConfig, encode, error};
 
 /// The sink.
 pub struct RedisSink {
@@ -25,9 +26,11 @@ impl RedisSink {
         Ok(Self { config, commander })
     }
 
-    fn outcome(&self, answer: Result<Value, Outcome>) -> Outcome {
-        match (answer, self.config.mode) {
-            (Err(outcome), _) => outcome,
+    fn fate(&self, answer: Result<Value, Lack>) -> Fate {
+        Fate::Settled(match (answer, self.config.mode) {
+            // All messages have this key.
+            (Err(Lack::Denied(reason)), _) if self.config.key.as_fixed().is_some() => Outcome::SinkDown(reason),
+            (Err(lack), _) => return lack.fate(),
             (Ok(Value::Int(0)), Mode::PubSub) if self.config.no_receivers == NoReceivers::Retry => {
                 error::no_receivers()
             }
@@ -35,28 +38,41 @@ impl RedisSink {
                 Outcome::Delivered
             }
             (Ok(_), _) => error::strange(),
+        })
+    }
+
+    /// Sends the messages at these places.
+    async fn send(&self, batch: &[Arc<Delivery>], part: &[usize], apart: bool) -> Vec<Fate> {
+        let mut commands: Vec<Cmd> = Vec::with_capacity(part.len());
+        let mut refused = Vec::new();
+        for (at, place) in part.iter().enumerate() {
+            match encode::command(&self.config, &batch[*place]) {
+                Ok(command) => commands.push(command),
+                Err(outcome) => refused.push((at, outcome)),
+            }
         }
+        let answers = match apart {
+            true => self.commander.send_apart(commands).await,
+            false => self.commander.send(commands).await,
+        };
+        let mut fates: Vec<Fate> = answers.into_iter().map(|answer| self.fate(answer)).collect();
+        // From the front, so that each is put back where it was.
+        for (at, outcome) in refused {
+            fates.insert(at, Fate::Settled(outcome));
+        }
+        fates
     }
 }
 
 #[async_trait]
 impl Sink for RedisSink {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let mut commands: Vec<Cmd> = Vec::with_capacity(batch.len());
-        let mut refused = Vec::new();
-        for (at, delivery) in batch.iter().enumerate() {
-            match encode::command(&self.config, delivery) {
-                Ok(command) => commands.push(command),
-                Err(outcome) => refused.push((at, outcome)),
-            }
+        let mut parts = Parts::new(batch.len());
+        while let Some(part) = parts.next() {
+            let fates = self.send(batch, &part, parts.broke()).await;
+            parts.settle(&part, fates);
         }
-        let answers = self.commander.send(commands).await;
-        let mut outcomes: Vec<Outcome> = answers.into_iter().map(|answer| self.outcome(answer)).collect();
-        // From the front, so that each is put back where it was.
-        for (at, outcome) in refused {
-            outcomes.insert(at, outcome);
-        }
-        outcomes
+        parts.into_outcomes()
     }
 
     async fn check(&self) -> Result<()> {

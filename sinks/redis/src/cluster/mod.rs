@@ -15,7 +15,6 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use redis::{Cmd, RedisResult, ServerError, Value};
-use sendoff::Outcome;
 use sendoff_wire::Refusal;
 use tokio::time::{sleep, timeout};
 
@@ -23,7 +22,7 @@ use self::node::Node;
 pub(crate) use self::places::Address;
 use self::places::Places;
 use crate::dial::Dialer;
-use crate::error;
+use crate::error::{self, Lack};
 
 /// How often a command goes where it is sent to, and how long it waits before it does the first time; twice as long each time
 /// after that. Nodes need a moment to agree.
@@ -83,12 +82,12 @@ impl Cluster {
     }
 
     /// Sends all commands at once and returns each one's answer.
-    pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Outcome>> {
+    pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if self.stale.swap(false, Ordering::Relaxed) {
             // What it does not find out is found out by commands that are sent on.
             let _ = timeout(self.dialer.patience(), self.look_again()).await;
         }
-        let mut answers = vec![Err(error::strange()); commands.len()];
+        let mut answers = vec![Err(Lack::Settled(error::strange())); commands.len()];
         let mut heard = commands.is_empty();
         let mut open: Vec<Open> = commands
             .into_iter()
@@ -263,10 +262,10 @@ impl Cluster {
 }
 
 /// What an answer means for a message that hangs on it.
-fn judged(answer: Answer) -> Result<Value, Outcome> {
+fn judged(answer: Answer) -> Result<Value, Lack> {
     match answer {
         Ok(answer) => error::judged(answer, true),
-        Err(refusal) => Err(refusal.outcome()),
+        Err(refusal) => Err(Lack::Settled(refusal.outcome())),
     }
 }
 
