@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use redis::{Cmd, Value, cmd};
 use sendoff::{Outcome, Result};
-use sendoff_sink_redis::Commander;
+use sendoff_sink_redis::{Commander, Lack};
+use sendoff_wire::{Fate, Parts};
 use uuid::Uuid;
 
 use crate::CeleryMessage;
@@ -59,7 +60,9 @@ impl Push {
 }
 
 /// What the set of an exchange's bindings holds, or why that is not known.
-type Members = Result<Vec<String>, Outcome>;
+type Members = Result<Vec<String>, Lack>;
+
+const DELIVERED: Fate = Fate::Settled(Outcome::Delivered);
 
 impl ToRedis {
     pub(super) fn new(server: sendoff_sink_redis::RedisConfig, config: &CeleryConfig) -> Result<Self> {
@@ -91,9 +94,10 @@ impl ToRedis {
         let mut outcomes = Vec::with_capacity(count);
         let mut next = encoded(part(0)).await;
         while !next.is_empty() {
-            let behind = part(outcomes.len() + next.len());
-            let published;
-            (published, next) = tokio::join!(self.publish(next), encoded(behind));
+            let (from, size) = (outcomes.len(), next.len());
+            let sent;
+            (sent, next) = tokio::join!(self.send(next, false), encoded(part(from + size)));
+            let published = self.send_again(sent, |place| encode(from + place)).await;
             let down = published.iter().find(|outcome| matches!(outcome, Outcome::SinkDown(_)));
             let down = down.cloned();
             outcomes.extend(published);
@@ -106,7 +110,33 @@ impl ToRedis {
         outcomes
     }
 
-    async fn publish(&self, messages: Vec<Result<CeleryMessage, Outcome>>) -> Vec<Outcome> {
+    /// Sends those again, in smaller and smaller parts, that the connection broke under. Each is encoded anew.
+    async fn send_again(
+        &self,
+        sent: Vec<Fate>,
+        encode: impl Fn(usize) -> Result<CeleryMessage, Outcome> + Send + Sync,
+    ) -> Vec<Outcome> {
+        let mut parts = Parts::new(sent.len());
+        if let Some(all) = parts.next() {
+            parts.settle(&all, sent);
+        }
+        while let Some(part) = parts.next() {
+            let messages = part.iter().map(|place| encode(*place)).collect();
+            let fates = self.send(messages, true).await;
+            parts.settle(&part, fates);
+        }
+        parts.into_outcomes()
+    }
+
+    /// Sends commands, by a connection of their own if the last one broke.
+    async fn command(&self, commands: Vec<Cmd>, apart: bool) -> Vec<Result<Value, Lack>> {
+        match apart {
+            true => self.commander.send_apart(commands).await,
+            false => self.commander.send(commands).await,
+        }
+    }
+
+    async fn send(&self, messages: Vec<Result<CeleryMessage, Outcome>>, apart: bool) -> Vec<Fate> {
         let prepare = |message: Result<CeleryMessage, Outcome>| {
             // A new one for every copy: a worker keeps what it has not finished under it.
             let tag = Uuid::now_v7();
@@ -114,19 +144,16 @@ impl ToRedis {
             self.refuse(&publish).map_or(Ok(publish), Err)
         };
         let messages: Vec<Result<RedisPublish, Outcome>> = messages.into_iter().map(prepare).collect();
-        let unbound = self.bind(&messages).await;
-        let members = self.members(&messages).await;
+        let unbound = self.bind(&messages, apart).await;
+        let members = self.members(&messages, apart).await;
 
         let mut pushes: Vec<Push> = Vec::new();
-        let mut outcomes = Vec::with_capacity(messages.len());
+        let mut fates = Vec::with_capacity(messages.len());
         for (at, message) in messages.into_iter().enumerate() {
-            let lists = message.and_then(|message| {
-                if let Some(outcome) = message
-                    .bindings
-                    .iter()
-                    .find_map(|binding| unbound.get(&member(binding)))
-                {
-                    return Err(outcome.clone());
+            let lists = message.map_err(Fate::Settled).and_then(|message| {
+                let mut bindings = message.bindings.iter();
+                if let Some(lack) = bindings.find_map(|binding| unbound.get(&member(binding))) {
+                    return Err(lack.clone().fate());
                 }
                 Ok((lists(&message.target, &members)?, message.envelope))
             });
@@ -138,27 +165,29 @@ impl ToRedis {
                             None => pushes.push(Push::new(list, at, &envelope)),
                         }
                     }
-                    outcomes.push(Outcome::Delivered);
+                    fates.push(DELIVERED);
                 }
-                Err(outcome) => outcomes.push(outcome),
+                Err(fate) => fates.push(fate),
             }
         }
         let (places, commands): (Vec<Vec<usize>>, Vec<Cmd>) =
             pushes.into_iter().map(|push| (push.places, push.command)).unzip();
-        for (places, answer) in places.into_iter().zip(self.commander.send(commands).await) {
-            let outcome = match answer {
+        for (places, answer) in places.into_iter().zip(self.command(commands, apart).await) {
+            let fate = match answer {
                 Ok(Value::Int(_)) => continue,
-                Ok(_) => strange(),
-                Err(outcome) => outcome,
+                Ok(_) => Fate::Settled(strange()),
+                // One of them is.
+                Err(Lack::Oversize(reason)) if places.len() > 1 => Fate::Broken(Outcome::Permanent(reason)),
+                Err(lack) => lack.fate(),
             };
             for at in places {
                 // Of a message for several lists, the first that did not get it decides.
-                if outcomes[at] == Outcome::Delivered {
-                    outcomes[at] = outcome.clone();
+                if fates[at] == DELIVERED {
+                    fates[at] = fate.clone();
                 }
             }
         }
-        outcomes
+        fates
     }
 
     fn refuse(&self, publish: &RedisPublish) -> Option<Outcome> {
@@ -187,19 +216,19 @@ impl ToRedis {
     }
 
     /// Notes the bindings, each once. Returns those that could not be noted.
-    async fn bind(&self, messages: &[Result<RedisPublish, Outcome>]) -> HashMap<(String, String), Outcome> {
+    async fn bind(&self, messages: &[Result<RedisPublish, Outcome>], apart: bool) -> HashMap<(String, String), Lack> {
         let sent = messages.iter().flatten();
         let mut bindings: Vec<(String, String)> = sent.flat_map(|message| &message.bindings).map(member).collect();
         bindings.sort_unstable();
         bindings.dedup();
         let add = |(key, member): &(String, String)| cmd("SADD").arg(key).arg(member).take();
-        let answers = self.commander.send(bindings.iter().map(add).collect()).await;
-        let failed = |(binding, answer): (_, Result<Value, Outcome>)| Some((binding, answer.err()?));
+        let answers = self.command(bindings.iter().map(add).collect(), apart).await;
+        let failed = |(binding, answer): (_, Result<Value, Lack>)| Some((binding, answer.err()?));
         bindings.into_iter().zip(answers).filter_map(failed).collect()
     }
 
     /// The bindings of the exchanges that messages go to.
-    async fn members(&self, messages: &[Result<RedisPublish, Outcome>]) -> HashMap<String, Members> {
+    async fn members(&self, messages: &[Result<RedisPublish, Outcome>], apart: bool) -> HashMap<String, Members> {
         let table = |message: &RedisPublish| match &message.target {
             RedisTarget::Exchange { table, .. } => Some(table.clone()),
             RedisTarget::List(_) => None,
@@ -208,27 +237,30 @@ impl ToRedis {
         tables.sort_unstable();
         tables.dedup();
         let commands = tables.iter().map(|table| cmd("SMEMBERS").arg(table).take()).collect();
-        let answers = self.commander.send(commands).await;
-        let read = |answer: Result<Value, Outcome>| {
-            answer.and_then(|value| redis::from_redis_value(value).map_err(|_| strange()))
+        let answers = self.command(commands, apart).await;
+        let read = |answer: Result<Value, Lack>| {
+            answer.and_then(|value| redis::from_redis_value(value).map_err(|_| Lack::Settled(strange())))
         };
         tables.into_iter().zip(answers.into_iter().map(read)).collect()
     }
 }
 
 /// The lists that get a message, at least one.
-fn lists(target: &RedisTarget, members: &HashMap<String, Members>) -> Result<Vec<String>, Outcome> {
+fn lists(target: &RedisTarget, members: &HashMap<String, Members>) -> Result<Vec<String>, Fate> {
     let RedisTarget::Exchange { table, routing_key, .. } = target else {
         return Ok(target.lists([]));
     };
-    let members = members.get(table).cloned().unwrap_or_else(|| Err(strange()))?;
+    let members = members.get(table).cloned();
+    let members = members
+        .unwrap_or_else(|| Err(Lack::Settled(strange())))
+        .map_err(Lack::fate)?;
     let lists = target.lists(members.iter().map(String::as_str));
     if lists.is_empty() {
         let reason = format!(
             "the task is unroutable: no queue is bound to its exchange for the routing key {routing_key:?}, as {table:?} in \
              Redis says (start a worker of the queue, or set declare = \"active\"; then replay the task)"
         );
-        return Err(Outcome::Permanent(reason.into()));
+        return Err(Fate::Settled(Outcome::Permanent(reason.into())));
     }
     Ok(lists)
 }
