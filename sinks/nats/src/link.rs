@@ -49,6 +49,11 @@ impl Link {
         !news.lost && !news.leaving && !self.silent.load(std::sync::atomic::Ordering::Relaxed)
     }
 
+    /// Whether it broke, or was ended by the server.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.news.borrow().lost
+    }
+
     /// Why nothing can be acknowledged through this connection.
     pub(crate) fn deaf(&self) -> Option<String> {
         self.news.borrow().deaf.as_deref().map(error::deaf)

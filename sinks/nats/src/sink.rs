@@ -1,12 +1,13 @@
 //! Publishing, checking, closing.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
-use sendoff_wire::Line;
+use sendoff_wire::{Fate, Line, Parts};
 
 use crate::dial::Dialer;
 use crate::link::Link;
@@ -30,6 +31,51 @@ impl NatsSink {
         let config = Arc::new(config);
         let line = Line::new(Dialer(Arc::clone(&config)), config.connect_timeout);
         Ok(Self { config, line })
+    }
+
+    async fn send(&self, batch: &[Arc<Delivery>]) -> Vec<Fate> {
+        match self.line.get().await {
+            Ok(link) => self.send_by(&link, batch).await,
+            Err(refusal) => vec![Fate::Settled(refusal.outcome()); batch.len()],
+        }
+    }
+
+    /// By a connection that nothing else is sent through, and that ends with it.
+    async fn send_apart(&self, batch: &[Arc<Delivery>]) -> Vec<Fate> {
+        match self.line.apart().await {
+            Ok(link) => {
+                let fates = self.send_by(&link, batch).await;
+                link.end().await;
+                fates
+            }
+            Err(refusal) => vec![Fate::Settled(refusal.outcome()); batch.len()],
+        }
+    }
+
+    async fn send_by(&self, link: &Link, batch: &[Arc<Delivery>]) -> Vec<Fate> {
+        let outcomes = match self.config.mode {
+            Mode::JetStream => jetstream::publish(link, &self.config, batch).await,
+            Mode::Core => core::publish(link, &self.config, batch).await,
+        };
+        let denied = self
+            .config
+            .subject
+            .as_fixed()
+            .and_then(|subject| link.news.borrow().denied(subject));
+        if denied.is_some() {
+            // All messages have this subject. The next connection finds out whether that is still so.
+            link.silent.store(true, Relaxed);
+        }
+        // The server may have ended it for one of the messages, as it does for a control line that is too long.
+        let lost = link.is_lost();
+        let fate = |outcome: Outcome| match outcome {
+            Outcome::Temporary(reason) if denied == Some(Outcome::Temporary(reason.clone())) => {
+                Fate::Settled(Outcome::SinkDown(reason))
+            }
+            Outcome::Unknown(_) | Outcome::SinkDown(_) if lost => Fate::Broken(outcome),
+            outcome => Fate::Settled(outcome),
+        };
+        outcomes.into_iter().map(fate).collect()
     }
 
     async fn check_jetstream(&self, link: &Link) -> Result<()> {
@@ -86,17 +132,17 @@ impl NatsSink {
 #[async_trait]
 impl Sink for NatsSink {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        if batch.is_empty() {
-            return Vec::new();
+        let mut parts = Parts::new(batch.len());
+        while let Some(part) = parts.next() {
+            let fates = if parts.broke() {
+                let messages: Vec<_> = part.iter().map(|place| Arc::clone(&batch[*place])).collect();
+                self.send_apart(&messages).await
+            } else {
+                self.send(batch).await
+            };
+            parts.settle(&part, fates);
         }
-        let link = match self.line.get().await {
-            Ok(link) => link,
-            Err(refusal) => return vec![refusal.outcome(); batch.len()],
-        };
-        match self.config.mode {
-            Mode::JetStream => jetstream::publish(&link, &self.config, batch).await,
-            Mode::Core => core::publish(&link, &self.config, batch).await,
-        }
+        parts.into_outcomes()
     }
 
     fn limits(&self) -> Limits {

@@ -230,6 +230,14 @@ async fn a_subject_that_is_forbidden_fails_alone_and_soon() {
         ack_timeout: Duration::from_secs(20),
         ..config(&nats)
     };
+    let fixed = NatsConfig {
+        subject: "orders.secret".parse().unwrap(),
+        ..config.clone()
+    };
+    for outcome in NatsSink::new(fixed).unwrap().publish(&batch("x", 3)).await {
+        let down = matches!(&outcome, Outcome::SinkDown(reason) if reason.text().contains("permission"));
+        assert!(down, "it is the same for every message: {outcome:?}");
+    }
     let sink = NatsSink::new(config).unwrap();
     for _ in 0..2 {
         let topics = ["orders.a", "orders.secret", "orders.b"];
