@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sendoff::{Delivery, Outcome};
+use sendoff_wire::Fate;
 use tokio::time::{Instant, timeout_at};
 
 use crate::encode::put_publish;
@@ -12,11 +13,13 @@ use crate::packet::{self, Ack, Incoming};
 use crate::stream::Broken;
 use crate::{MqttConfig, error};
 
+const NOT_AUTHORIZED: u8 = 0x87;
+
 /// How many bytes are written at a time; more is encoded when these are gone.
 const ENOUGH: usize = 256 * 1024;
 
-/// Publishes a batch. One outcome a message, in its order.
-pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+/// Publishes a part of a batch. One fate a message, in its order.
+pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[&Arc<Delivery>]) -> Vec<Fate> {
     let deadline = Instant::now() + config.ack_timeout;
     let mut pass = Pass {
         used,
@@ -29,11 +32,21 @@ pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[Arc<Del
     match timeout_at(deadline, pass.run()).await {
         Ok(Ok(())) => {
             pass.used.done();
-            pass.outcomes.into_iter().flatten().collect()
+            pass.outcomes.into_iter().flatten().map(Fate::Settled).collect()
         }
         // The connection goes with the pass: what still comes in would be taken for another batch's.
-        Ok(Err(end)) => pass.cut_short(&error::lost(&end), &error::unsent(&end)),
-        Err(_) => pass.cut_short(&error::unconfirmed(), &error::stuck()),
+        Ok(Err(end)) => {
+            let fate = if end.may_be_due_to_a_message() {
+                Fate::Broken
+            } else {
+                Fate::Settled
+            };
+            pass.cut_short(&fate(error::lost(&end)), &fate(error::unsent(&end)))
+        }
+        Err(_) => {
+            let (unknown, unsent) = (error::unconfirmed(), error::stuck());
+            pass.cut_short(&Fate::Settled(unknown), &Fate::Settled(unsent))
+        }
     }
 }
 
@@ -48,6 +61,19 @@ pub(crate) enum End {
     Nonsense,
 }
 
+impl End {
+    /// Whether one message may be what the broker ended it for: one that is too large, or, with a broker that has no other way to
+    /// say so, one that we may not publish.
+    fn may_be_due_to_a_message(&self) -> bool {
+        match self {
+            Self::Broken(Broken::Closed | Broken::Io(_)) => true,
+            Self::Broken(Broken::Malformed) | Self::Nonsense => false,
+            // Busy, shutting down, keep alive, taken over, too much at a time, too fast, by an administrator, elsewhere.
+            Self::Said(code, _) => !matches!(code, 0x89 | 0x8B | 0x8D | 0x8E | 0x93 | 0x96 | 0x98 | 0x9C..=0x9F),
+        }
+    }
+}
+
 /// Where a message is between us and the broker.
 struct Waiting {
     index: usize,
@@ -58,7 +84,7 @@ struct Waiting {
 struct Pass<'a> {
     used: Use<'a>,
     config: &'a MqttConfig,
-    batch: &'a [Arc<Delivery>],
+    batch: &'a [&'a Arc<Delivery>],
     /// The first message that was not encoded yet.
     next: usize,
     waiting: BTreeMap<u16, Waiting>,
@@ -88,7 +114,7 @@ impl Pass<'_> {
             self.next += 1;
             let id = self.free_id();
             let largest = self.used.terms.largest;
-            match put_publish(self.config, &self.batch[index], id, largest, &mut self.used.stream.out) {
+            match put_publish(self.config, self.batch[index], id, largest, &mut self.used.stream.out) {
                 Ok(()) => {
                     self.waiting.insert(
                         id,
@@ -136,18 +162,24 @@ impl Pass<'_> {
         self.outcomes[waiting.index] = Some(if waiting.is_received && ack.code >= 0x80 {
             error::half_confirmed(ack)
         } else {
-            error::confirmed(ack)
+            match error::confirmed(ack) {
+                // All messages have this topic.
+                Outcome::Temporary(reason) if ack.code == NOT_AUTHORIZED && self.config.topic.as_fixed().is_some() => {
+                    Outcome::SinkDown(reason)
+                }
+                outcome => outcome,
+            }
         });
         Ok(())
     }
 
-    fn cut_short(self, unknown: &Outcome, unsent: &Outcome) -> Vec<Outcome> {
+    fn cut_short(self, unknown: &Fate, unsent: &Fate) -> Vec<Fate> {
         let Self { next, outcomes, .. } = self;
-        let outcome = |(index, outcome): (usize, Option<Outcome>)| match outcome {
-            Some(outcome) => outcome,
+        let fate = |(index, outcome): (usize, Option<Outcome>)| match outcome {
+            Some(outcome) => Fate::Settled(outcome),
             None if index < next => unknown.clone(),
             None => unsent.clone(),
         };
-        outcomes.into_iter().enumerate().map(outcome).collect()
+        outcomes.into_iter().enumerate().map(fate).collect()
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, Outcome, Result, Sink};
-use sendoff_wire::Line;
+use sendoff_wire::{Fate, Line, Parts};
 
 use crate::connect::Dialer;
 use crate::{MqttConfig, batch, error};
@@ -31,25 +31,33 @@ impl MqttSink {
         let line = Line::new(Dialer(Arc::clone(&config)), config.connect_timeout);
         Ok(Self { config, line })
     }
+
+    /// Sends a part of a batch by the connection there is, or a new one. No other batch uses it meanwhile.
+    async fn send(&self, messages: &[&Arc<Delivery>]) -> Vec<Fate> {
+        for _ in 0..MOST_TRIES {
+            let link = match self.line.get().await {
+                Ok(link) => link,
+                Err(refusal) => return vec![Fate::Settled(refusal.outcome()); messages.len()],
+            };
+            // Nothing was sent through a connection that cannot be taken: another one may be tried.
+            if let Some(used) = link.take().await {
+                return batch::publish(used, &self.config, messages).await;
+            }
+        }
+        vec![Fate::Settled(error::unsteady()); messages.len()]
+    }
 }
 
 #[async_trait]
 impl Sink for MqttSink {
     async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        if batch.is_empty() {
-            return Vec::new();
+        let mut parts = Parts::new(batch.len());
+        while let Some(part) = parts.next() {
+            let messages: Vec<&Arc<Delivery>> = part.iter().map(|place| &batch[*place]).collect();
+            let fates = self.send(&messages).await;
+            parts.settle(&part, fates);
         }
-        for _ in 0..MOST_TRIES {
-            let link = match self.line.get().await {
-                Ok(link) => link,
-                Err(refusal) => return vec![refusal.outcome(); batch.len()],
-            };
-            // Nothing was sent through a connection that cannot be taken: another one may be tried.
-            if let Some(used) = link.take().await {
-                return batch::publish(used, &self.config, batch).await;
-            }
-        }
-        vec![error::unsteady(); batch.len()]
+        parts.into_outcomes()
     }
 
     fn limits(&self) -> Limits {

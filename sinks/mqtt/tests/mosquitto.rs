@@ -200,6 +200,15 @@ async fn a_topic_that_is_forbidden_fails_alone() {
             "{outcomes:?}"
         );
         subscriber.next(2).await;
+        let fixed = MqttConfig {
+            qos,
+            topic: "secret".parse().unwrap(),
+            ..patient(&broker)
+        };
+        for outcome in MqttSink::new(fixed).unwrap().publish(&messages).await {
+            let down = matches!(&outcome, Outcome::SinkDown(reason) if reason.text().contains("not authorized"));
+            assert!(down, "it is the same for every message: {outcome:?}");
+        }
     }
 }
 
