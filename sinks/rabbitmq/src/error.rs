@@ -255,6 +255,19 @@ pub(crate) fn channel_error(error: &lapin::Error) -> Option<&AMQPError> {
     }
 }
 
+/// Whether the broker may have ended the connection because of what one message is like. It tells when it ends it for another
+/// reason.
+pub(crate) fn may_be_due_to_a_message(error: &lapin::Error) -> bool {
+    match error.kind() {
+        lapin::ErrorKind::ProtocolError(error) => {
+            !matches!(error.kind(), AMQPErrorKind::Hard(AMQPHardError::CONNECTIONFORCED))
+        }
+        lapin::ErrorKind::MissingHeartbeatError => false,
+        // The client lets others match on it only with this arm.
+        _ => true,
+    }
+}
+
 /// No binding takes it. With `mandatory` the broker tells, and does not keep it.
 pub(crate) fn unroutable(message: &Prepared, code: u16, text: &str) -> Outcome {
     let (exchange, key) = (&message.exchange, &message.routing_key);

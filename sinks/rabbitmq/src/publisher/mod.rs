@@ -10,7 +10,8 @@
 //! | too large; headers too large | permanent, not even sent |
 //! | exchange missing or refused | permanent; the sink is down if all messages go to [one exchange](Settings::one_exchange) |
 //! | not confirmed by a queue (nack) | temporary |
-//! | connection lost, sent and not confirmed | unknown |
+//! | connection lost with several messages | they are sent again, in smaller and smaller parts |
+//! | connection lost again with one of them alone, or for another reason; sent and not confirmed | unknown |
 //! | connection lost, not sent; unreachable; login refused; broker low on memory or disk | the sink is down |
 
 mod connect;

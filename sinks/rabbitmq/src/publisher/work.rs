@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet};
 
 use lapin::types::ShortString;
 use sendoff::Outcome;
+use sendoff_wire::PartSize;
 
 use super::send::{End, Fate, Sent};
 use super::{Make, Prepared};
@@ -14,8 +15,12 @@ pub(super) struct Work<'a> {
     pub(super) outcomes: Vec<Option<Outcome>>,
     /// Everything before this place has an outcome.
     begin: usize,
+    /// What a message is that the connection was lost with, if it cannot be sent again.
+    lost: Vec<Option<Outcome>>,
     /// A message made the broker close the channel: they go one by one until it is found.
     pub(super) one_by_one: bool,
+    /// A message may have made the broker end the connection: it is looked for in smaller and smaller parts.
+    size: PartSize,
     /// Exchanges that cannot be published to, and what that means for their messages.
     pub(super) refused: HashMap<ShortString, Outcome>,
     max_message_bytes: usize,
@@ -27,8 +32,10 @@ impl<'a> Work<'a> {
         Self {
             make,
             outcomes: vec![None; count],
+            lost: vec![None; count],
             begin: 0,
             one_by_one: false,
+            size: PartSize::new(count),
             refused: HashMap::new(),
             max_message_bytes,
             frame_max: usize::MAX,
@@ -56,12 +63,11 @@ impl<'a> Work<'a> {
     ) -> impl FnMut() -> Option<(usize, Prepared)> + Send {
         let mut from = first.0 + 1;
         let mut first = Some(first);
+        let mut left = if self.one_by_one { 1 } else { self.size.get() };
         move || {
+            left = left.checked_sub(1)?;
             if first.is_some() {
                 return first.take();
-            }
-            if self.one_by_one {
-                return None;
             }
             let (place, message) = self.next_from(from)?;
             if !known.contains(&message.exchange) {
@@ -73,32 +79,58 @@ impl<'a> Work<'a> {
         }
     }
 
+    /// Nothing more is sent. What a connection was lost with may have arrived, whatever the rest is.
     pub(super) fn settle_rest(&mut self, outcome: &Outcome) {
-        for open in self.outcomes.iter_mut().filter(|outcome| outcome.is_none()) {
-            *open = Some(outcome.clone());
+        for (open, lost) in self.outcomes.iter_mut().zip(&mut self.lost) {
+            if open.is_none() {
+                *open = Some(lost.take().unwrap_or_else(|| outcome.clone()));
+            }
         }
     }
 
-    /// Settles what was sent. After the channel alone was closed, what was not confirmed is left to be sent again.
+    /// Settles what was sent. After the channel was closed, or the connection was lost in a way that one message may be the
+    /// cause of, what was not confirmed is left to be sent again.
     pub(super) fn settle(&mut self, sent: Sent) -> Option<End> {
         let Sent { fates, returned, end } = sent;
+        let (mut again, mut first) = (false, false);
         let (unsent, unconfirmed) = match &end {
-            None => (None, None),
+            None => {
+                self.size.settled();
+                (None, None)
+            }
             Some(End::Closed(error)) if error::channel_error(error).is_some() => (None, None),
             Some(End::Closed(error)) => {
+                first = !self.size.has_broken();
+                self.size.broke(fates.len());
+                again = error::may_be_due_to_a_message(error) && !self.size.is_hopeless();
                 let failure = Failure::lost(error);
                 (Some(failure.outcome()), Some(failure.unknown()))
             }
             Some(End::Silent(failure)) => (Some(failure.outcome()), Some(failure.unknown())),
             Some(End::Blocked(failure)) => (Some(failure.outcome()), Some(failure.outcome())),
         };
+        let alone = fates.len() == 1;
         for (place, fate) in &fates {
             self.outcomes[*place] = match fate {
                 Fate::Acked => Some(Outcome::Delivered),
                 Fate::Nacked => Some(error::nacked()),
+                Fate::Sent if again && !alone => {
+                    self.lost[*place].clone_from(&unconfirmed);
+                    None
+                }
                 Fate::Sent => unconfirmed.clone(),
+                // The connection may have been dead for long. Once more, and it is the message that cannot be written.
+                Fate::Unsent if again && alone && !first => unconfirmed.clone(),
+                Fate::Unsent if again => None,
                 Fate::Unsent => unsent.clone(),
             };
+        }
+        if again {
+            tracing::debug!(
+                event = "batch_broke",
+                messages = fates.len(),
+                "sent again in smaller parts"
+            );
         }
         if !returned.is_empty() {
             let sent: Vec<(usize, Option<Prepared>)> = fates
@@ -119,7 +151,7 @@ impl<'a> Work<'a> {
                 }
             }
         }
-        if let Some(unsent) = unsent {
+        if let Some(unsent) = unsent.filter(|_| !again) {
             self.settle_rest(&unsent);
         }
         end
