@@ -58,6 +58,45 @@ pub(crate) fn report(error: &KafkaError, topic: &str, trouble: Option<&Trouble>)
     }
 }
 
+/// Whether it is the topic that is missing or refused, whatever the record is like.
+pub(crate) fn is_about_the_topic(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            Code::UnknownTopic
+                | Code::UnknownTopicOrPartition
+                | Code::UnknownPartition
+                | Code::InvalidTopic
+                | Code::TopicAuthorizationFailed
+        )
+    )
+}
+
+/// What it means for the sink if all messages have this topic.
+pub(crate) fn of_the_sink(outcome: Outcome) -> Outcome {
+    match outcome {
+        Outcome::Permanent(reason) | Outcome::Temporary(reason) => Outcome::SinkDown(reason),
+        outcome => outcome,
+    }
+}
+
+/// Whether brokers say so about all records that were written together, of which one may be the cause: a batch that is larger than
+/// the topic allows although each record would fit, or that has one record which the topic does not take.
+pub(crate) fn is_of_a_whole_batch(error: &KafkaError) -> bool {
+    matches!(
+        error.rdkafka_error_code(),
+        Some(
+            Code::MessageSizeTooLarge
+                | Code::MessageBatchTooLarge
+                | Code::InvalidMessageSize
+                | Code::InvalidMessage
+                | Code::InvalidRecord
+                | Code::InvalidTimestamp
+                | Code::PolicyViolation
+        )
+    )
+}
+
 /// Whether a producer that reported this has to be replaced.
 pub(crate) fn ends_the_producer(error: &KafkaError) -> bool {
     matches!(

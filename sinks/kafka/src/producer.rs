@@ -35,7 +35,11 @@ pub(crate) struct Producer {
     pub(crate) health: Arc<Health>,
 }
 
-pub(crate) struct Dialer(pub(crate) Arc<KafkaConfig>);
+pub(crate) struct Dialer {
+    pub(crate) config: Arc<KafkaConfig>,
+    /// One record a batch.
+    pub(crate) single: bool,
+}
 
 impl Dial for Dialer {
     type Connection = Producer;
@@ -43,16 +47,19 @@ impl Dial for Dialer {
     async fn dial(&self) -> Result<Producer, Refusal> {
         let context = Shared::default();
         let health = Arc::clone(&context.0);
-        let client =
-            FutureProducer::from_config_and_context(&settings(&self.0)?, context).map_err(|error| Refusal {
-                kind: ErrorKind::Invalid,
-                ..error::refusal(&error, None)
-            })?;
+        let mut settings = settings(&self.config)?;
+        if self.single {
+            settings.set("batch.num.messages", "1");
+        }
+        let client = FutureProducer::from_config_and_context(&settings, context).map_err(|error| Refusal {
+            kind: ErrorKind::Invalid,
+            ..error::refusal(&error, None)
+        })?;
         let producer = Producer {
             client: Some(client),
             health,
         };
-        producer.sign_of_life(self.0.connect_timeout, None).await?;
+        producer.sign_of_life(self.config.connect_timeout, None).await?;
         Ok(producer)
     }
 

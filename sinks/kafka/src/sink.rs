@@ -8,7 +8,7 @@ use rdkafka::producer::FutureRecord;
 use rdkafka::producer::future_producer::DeliveryFuture;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
-use sendoff_wire::Line;
+use sendoff_wire::{Fate, Line, Refusal};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::encode::{Outgoing, encode};
@@ -25,6 +25,8 @@ const FAREWELL: Duration = Duration::from_secs(2);
 pub struct KafkaSink {
     config: Arc<KafkaConfig>,
     line: Line<Dialer>,
+    /// For records that were refused together with others: each is asked for by itself.
+    single: Line<Dialer>,
 }
 
 impl KafkaSink {
@@ -37,21 +39,68 @@ impl KafkaSink {
         config.validate()?;
         let config = Arc::new(config);
         // The client's own limit comes first, with a better reason.
-        let line = Line::new(
-            Dialer(Arc::clone(&config)),
-            config.connect_timeout + Duration::from_millis(500),
-        );
-        Ok(Self { config, line })
+        let patience = config.connect_timeout + Duration::from_millis(500);
+        let line = |single: bool| {
+            let config = Arc::clone(&config);
+            Line::new(Dialer { config, single }, patience)
+        };
+        Ok(Self {
+            line: line(false),
+            single: line(true),
+            config,
+        })
+    }
+
+    /// Hands messages to the producer of this line, and waits for their reports.
+    async fn send<'a>(
+        &self,
+        line: &Line<Dialer>,
+        messages: impl ExactSizeIterator<Item = &'a Arc<Delivery>> + Send,
+    ) -> Vec<Fate> {
+        let settled = |refusal: Refusal, count| vec![Fate::Settled(refusal.outcome()); count];
+        let producer = match line.get().await {
+            Ok(producer) => producer,
+            Err(refusal) => return settled(refusal, messages.len()),
+        };
+        // The client would take the messages and sit on them.
+        if producer.health.is_doubtful()
+            && let Err(refusal) = producer.sign_of_life(self.config.connect_timeout, None).await
+        {
+            return settled(refusal, messages.len());
+        }
+        let shared = self.config.topic.as_fixed().is_some();
+        let hand_over = |delivery: &Arc<Delivery>| match encode(&self.config, delivery) {
+            Ok(outgoing) => hand_over(&producer, &outgoing, shared),
+            Err(outcome) => Way::Decided(outcome),
+        };
+        let ways: Vec<Way> = messages.map(hand_over).collect();
+        let deadline = Instant::now() + self.config.ack_timeout + GRACE;
+        let mut fates = Vec::with_capacity(ways.len());
+        for way in ways {
+            fates.push(match way {
+                Way::Decided(outcome) => Fate::Settled(outcome),
+                Way::Waiting(topic, report) => settle(&producer, &topic, shared, report, deadline).await,
+            });
+        }
+        if producer.health.is_fatal() {
+            // What it might still send would come after the relay's next try.
+            let farewell = async {
+                line.forget(&producer).await;
+                producer.end().await;
+            };
+            let _ = timeout(FAREWELL, farewell).await;
+        }
+        fates
     }
 }
 
 /// Where a message is on its way.
-enum Fate {
+enum Way {
     Decided(Outcome),
     Waiting(String, DeliveryFuture),
 }
 
-fn hand_over(producer: &Producer, outgoing: &Outgoing<'_>) -> Fate {
+fn hand_over(producer: &Producer, outgoing: &Outgoing<'_>, shared: bool) -> Way {
     let record = FutureRecord::to(&outgoing.topic)
         .payload(&outgoing.encoded.body[..])
         .headers(outgoing.headers());
@@ -60,23 +109,32 @@ fn hand_over(producer: &Producer, outgoing: &Outgoing<'_>) -> Fate {
         None => record,
     };
     match producer.client().send_result(record) {
-        Ok(report) => Fate::Waiting(outgoing.topic.clone(), report),
-        Err((refused, _)) => Fate::Decided(match error::report(&refused, &outgoing.topic, None) {
+        Ok(report) => Way::Waiting(outgoing.topic.clone(), report),
+        Err((refused, _)) => Way::Decided(match error::report(&refused, &outgoing.topic, None) {
             // It never left this process.
             Outcome::Unknown(_) => error::unsent(&refused),
+            outcome if shared && error::is_about_the_topic(&refused) => error::of_the_sink(outcome),
             outcome => outcome,
         }),
     }
 }
 
-async fn settle(producer: &Producer, topic: &str, report: DeliveryFuture, deadline: Instant) -> Outcome {
+/// `shared`: all messages have this topic.
+async fn settle(producer: &Producer, topic: &str, shared: bool, report: DeliveryFuture, deadline: Instant) -> Fate {
     let outcome = match timeout_at(deadline, report).await {
-        Ok(Ok(Ok(_))) => return Outcome::Delivered,
+        Ok(Ok(Ok(_))) => return Fate::Settled(Outcome::Delivered),
         Ok(Ok(Err((refused, _)))) => {
             if error::ends_the_producer(&refused) {
                 producer.health.end();
             }
-            error::report(&refused, topic, producer.health.trouble().as_ref())
+            let outcome = error::report(&refused, topic, producer.health.trouble().as_ref());
+            if error::is_of_a_whole_batch(&refused) {
+                return Fate::Broken(outcome);
+            }
+            if shared && error::is_about_the_topic(&refused) {
+                return Fate::Settled(error::of_the_sink(outcome));
+            }
+            outcome
         }
         Ok(Err(_)) | Err(_) => {
             producer.health.end();
@@ -86,7 +144,7 @@ async fn settle(producer: &Producer, topic: &str, report: DeliveryFuture, deadli
     if let Outcome::Unknown(_) | Outcome::SinkDown(_) = outcome {
         producer.health.doubt();
     }
-    outcome
+    Fate::Settled(outcome)
 }
 
 #[async_trait]
@@ -95,36 +153,23 @@ impl Sink for KafkaSink {
         if batch.is_empty() {
             return Vec::new();
         }
-        let producer = match self.line.get().await {
-            Ok(producer) => producer,
-            Err(refusal) => return vec![refusal.outcome(); batch.len()],
+        let fates = self.send(&self.line, batch.iter()).await;
+        let broken = |(place, fate): (usize, &Fate)| matches!(fate, Fate::Broken(_)).then_some(place);
+        let broken: Vec<usize> = fates.iter().enumerate().filter_map(broken).collect();
+        let outcome = |fate: Fate| match fate {
+            Fate::Settled(outcome) | Fate::Broken(outcome) => outcome,
         };
-        // The client would take the messages and sit on them.
-        if producer.health.is_doubtful()
-            && let Err(refusal) = producer.sign_of_life(self.config.connect_timeout, None).await
-        {
-            return vec![refusal.outcome(); batch.len()];
-        }
-        let hand_over = |delivery: &Arc<Delivery>| match encode(&self.config, delivery) {
-            Ok(outgoing) => hand_over(&producer, &outgoing),
-            Err(outcome) => Fate::Decided(outcome),
-        };
-        let fates: Vec<Fate> = batch.iter().map(hand_over).collect();
-        let deadline = Instant::now() + self.config.ack_timeout + GRACE;
-        let mut outcomes = Vec::with_capacity(batch.len());
-        for fate in fates {
-            outcomes.push(match fate {
-                Fate::Decided(outcome) => outcome,
-                Fate::Waiting(topic, report) => settle(&producer, &topic, report, deadline).await,
-            });
-        }
-        if producer.health.is_fatal() {
-            // What it might still send would come after the relay's next try.
-            let farewell = async {
-                self.line.forget(&producer).await;
-                producer.end().await;
-            };
-            let _ = timeout(FAREWELL, farewell).await;
+        let mut outcomes: Vec<Outcome> = fates.into_iter().map(outcome).collect();
+        if !broken.is_empty() {
+            tracing::debug!(
+                event = "batch_broke",
+                messages = broken.len(),
+                "sent again in smaller parts"
+            );
+            let again = self.send(&self.single, broken.iter().map(|place| &batch[*place])).await;
+            for (place, fate) in broken.into_iter().zip(again) {
+                outcomes[place] = outcome(fate);
+            }
         }
         outcomes
     }
@@ -133,7 +178,10 @@ impl Sink for KafkaSink {
         let config = &self.config;
         Limits {
             batch: None,
-            timeout: Some(config.connect_timeout + config.ack_timeout + GRACE + FAREWELL + Duration::from_secs(2)),
+            // Twice, for records that have to be sent again by themselves.
+            timeout: Some(
+                (config.connect_timeout + config.ack_timeout + GRACE + FAREWELL) * 2 + Duration::from_secs(2),
+            ),
         }
     }
 
@@ -155,9 +203,11 @@ impl Sink for KafkaSink {
     }
 
     async fn close(&self) {
-        if let Some(producer) = self.line.hang_up().await {
-            producer.flush(self.config.ack_timeout).await;
-            producer.end().await;
+        for line in [&self.line, &self.single] {
+            if let Some(producer) = line.hang_up().await {
+                producer.flush(self.config.ack_timeout).await;
+                producer.end().await;
+            }
         }
     }
 }

@@ -118,7 +118,13 @@ async fn what_the_brokers_refuse_is_told_apart() {
         let cluster = cluster();
         let sink = sink(&cluster);
         delivers(&sink, &batch(1)).await;
-        cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
+        // A second time for a record that is asked for by itself.
+        let times = if error == RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
+            2
+        } else {
+            1
+        };
+        cluster.request_errors(RDKafkaApiKey::Produce, &vec![error; times]);
         let one = [Arc::new(message("orders", Some("k"), "secret payload"))];
         let outcomes = sink.publish(&one).await;
         assert!(
@@ -126,6 +132,44 @@ async fn what_the_brokers_refuse_is_told_apart() {
             "{outcomes:?}"
         );
         assert!(!text(&outcomes[0]).contains("secret"), "{outcomes:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_topic_of_all_messages_that_is_refused_takes_the_sink_down() {
+    let cluster = cluster();
+    let sink = KafkaSink::new(KafkaConfig {
+        topic: "orders".parse().unwrap(),
+        ..config(&cluster)
+    })
+    .unwrap();
+    delivers(&sink, &batch(1)).await;
+    let refused = RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED;
+    cluster.request_errors(RDKafkaApiKey::Produce, &[refused]);
+    let outcomes = sink.publish(&batch(1)).await;
+    assert!(
+        matches!(&outcomes[..], [Outcome::SinkDown(reason)] if reason.text().contains("let our user write")),
+        "{outcomes:?}"
+    );
+}
+
+#[tokio::test]
+async fn records_that_are_refused_together_are_asked_for_one_by_one() {
+    for error in [
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
+        RDKafkaRespErr::RD_KAFKA_RESP_ERR_INVALID_RECORD,
+    ] {
+        let cluster = cluster();
+        let sink = sink(&cluster);
+        delivers(&sink, &batch(1)).await;
+        // As of a topic whose largest batch is smaller than ours, or of a batch with one record that it does not take.
+        cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
+        let together: Vec<_> = (0..20)
+            .map(|_| Arc::new(message("orders", Some("k"), "together")))
+            .collect();
+        delivers(&sink, &together).await;
+        stored(&cluster.bootstrap_servers(), 21).await;
+        sink.close().await;
     }
 }
 
