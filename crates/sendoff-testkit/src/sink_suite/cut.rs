@@ -54,8 +54,8 @@ async fn survives(mut scene: Scene, cut: impl Fn(&Scene, u64, u64)) {
     for (delivery, outcome) in sent.iter().zip(&outcomes) {
         let copies = counts[&delivery.id];
         match outcome {
-            // Nobody sent it again.
-            Outcome::Delivered => assert_eq!(copies, 1, "a delivered message was sent again"),
+            // Those that the cut left without a confirm the sink itself may send again, in two parts, and no more.
+            Outcome::Delivered => assert!(copies <= 2, "a delivered message was sent {copies} times"),
             Outcome::Unknown(_) => assert!(copies <= 1 + rounds, "{copies} copies after {rounds} rounds"),
             // It says that this one did not arrive.
             Outcome::SinkDown(_) | Outcome::Temporary(_) => assert!(copies <= rounds, "{outcome:?} had arrived"),

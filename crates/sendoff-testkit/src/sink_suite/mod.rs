@@ -25,6 +25,7 @@ mod content;
 mod copy;
 mod cut;
 mod down;
+mod excess;
 mod harness;
 mod message;
 mod need;

@@ -40,6 +40,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("confirm", super::confirm::CASES),
     ("cut", super::cut::CASES),
     ("refuse", super::refuse::CASES),
+    ("excess", super::excess::CASES),
     ("overlap", super::overlap::CASES),
     ("down", super::down::CASES),
     ("relay", super::relay::CASES),
