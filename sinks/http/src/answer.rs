@@ -35,6 +35,9 @@ pub(crate) struct Answer<'a> {
     /// Whether other messages were answered just now by what is behind the gateway: then there is no outage, and a
     /// message that makes a gateway give up must not hold up the rest for ever.
     pub(crate) serves_others: bool,
+    /// Whether another message was taken just now, with the same login: then the login is right, and something about this
+    /// message is refused.
+    pub(crate) takes_others: bool,
 }
 
 /// The outcome of an answer.
@@ -47,6 +50,10 @@ pub(crate) fn outcome(answer: Answer<'_>, shared: Shared) -> Outcome {
         300..=399 => Outcome::Permanent(said(
             "redirects are not followed: set the url to where it leads, then retry the message",
         )),
+        401 | 407 if shared.login && answer.takes_others => temporary(
+            "it took another message just now with the same login; it is tried again, and if all are refused by then, \
+             they wait",
+        ),
         401 | 407 if shared.login => Outcome::SinkDown(said(
             "check the headers, the secrets and this machine's clock; messages wait until then",
         )),
@@ -131,6 +138,7 @@ mod tests {
             size: 12_345,
             asked: Some(DELAY),
             serves_others: false,
+            takes_others: false,
         }
     }
 
@@ -178,6 +186,18 @@ mod tests {
             ..answer(504)
         };
         assert_eq!(kind(alone, ALL), "temporary");
+    }
+
+    #[test]
+    fn a_message_that_alone_is_refused_as_if_the_login_were_wrong_is_charged() {
+        for status in [401, 407] {
+            let alone = Answer {
+                takes_others: true,
+                ..answer(status)
+            };
+            assert_eq!(kind(alone, ALL), "temporary");
+            assert_eq!(kind(alone, OWN), "permanent");
+        }
     }
 
     #[test]

@@ -10,6 +10,7 @@ use sendoff_wire::{BodyTemplate, Format, Secret, TlsConfig, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::encode::is_ours;
+use crate::endpoint::Target;
 use crate::{Endpoint, HeaderTemplate};
 
 /// Which endpoint, what it gets, and how long it may take.
@@ -40,6 +41,13 @@ pub struct HttpConfig {
     /// Larger bodies are refused without being sent; no limit unless set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_message_bytes: Option<usize>,
+    /// Messages whose headers have more bytes are refused without being sent; 65536 unless set. An endpoint that gets more than
+    /// it takes may end a connection that other messages are on.
+    #[serde(default = "max_header_bytes")]
+    pub max_header_bytes: usize,
+    /// Allow a login or a signature of the sink together with a `url` whose host comes from the message; `false` unless set.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub send_credentials_to_any_host: bool,
     /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several every request has a signature by each,
     /// so that a secret can be changed without a gap. None: requests are not signed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -88,6 +96,8 @@ impl HttpConfig {
             content_type: None,
             headers: BTreeMap::new(),
             max_message_bytes: None,
+            max_header_bytes: max_header_bytes(),
+            send_credentials_to_any_host: false,
             secrets: Vec::new(),
             connect_timeout: connect_timeout(),
             request_timeout: request_timeout(),
@@ -111,6 +121,7 @@ impl HttpConfig {
             ("requests_per_host", self.requests_per_host == 0),
             ("requests", self.requests == 0),
             ("max_message_bytes", self.max_message_bytes == Some(0)),
+            ("max_header_bytes", self.max_header_bytes == 0),
         ];
         if let Some((name, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             return invalid(format!("{name} of the HTTP sink is 0"), "use more, or leave it out");
@@ -122,6 +133,7 @@ impl HttpConfig {
             );
         }
         self.validate_body()?;
+        self.validate_hosts()?;
         for name in self.headers.keys() {
             match HeaderName::try_from(name) {
                 Err(_) => {
@@ -140,6 +152,47 @@ impl HttpConfig {
             }
         }
         Ok(())
+    }
+
+    /// What the sink logs in with must not go to whatever host a message names.
+    fn validate_hosts(&self) -> Result<()> {
+        match self.url.target_here()? {
+            Some(target) => self.check_credentials(&target),
+            None => Ok(()),
+        }
+    }
+
+    /// The same, once it is known where the URL leads.
+    pub(crate) fn check_credentials(&self, target: &Target) -> Result<()> {
+        if target.origin.is_some() || self.send_credentials_to_any_host {
+            return Ok(());
+        }
+        let Some(credential) = self.credential(target) else {
+            return Ok(());
+        };
+        Err(Error::new(
+            ErrorKind::Invalid,
+            format!("url and {credential} of the HTTP sink cannot be used together"),
+        )
+        .because(format!(
+            "the host of url comes from the message, so that {credential} would be sent to any host that a message names"
+        ))
+        .next_step(format!(
+            "write the host into url, take {credential} out or make it of fields of the message, or set \
+             send_credentials_to_any_host = true if whoever emits messages may have it"
+        )))
+    }
+
+    /// A setting that tells an endpoint who we are, the same for all messages.
+    fn credential(&self, target: &Target) -> Option<String> {
+        let is_login = |(name, value): &(&String, &crate::HeaderTemplate)| value.is_credential(name);
+        if let Some((name, _)) = self.headers.iter().find(is_login) {
+            return Some(format!("headers.{}", name.to_lowercase()));
+        }
+        if !self.secrets.is_empty() {
+            return Some("secrets".to_owned());
+        }
+        target.has_login().then(|| "the login in it".to_owned())
     }
 
     fn validate_body(&self) -> Result<()> {
@@ -183,6 +236,10 @@ impl HttpConfig {
 
 fn source() -> String {
     "sendoff".to_owned()
+}
+
+fn max_header_bytes() -> usize {
+    64 * 1024
 }
 
 fn connect_timeout() -> Duration {

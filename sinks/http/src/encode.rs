@@ -14,14 +14,16 @@ use crate::{HttpConfig, error};
 /// What the names of CloudEvents' attributes start with, in binary mode.
 const NAMES: Names = Names { prefix: "ce-" };
 
-/// What the connection itself needs, and what would let a message pass for another or cut a request in two.
-const OURS: [&str; 16] = [
+/// What neither a message nor a setting can bring: what frames a request on its connection, and what says what its body is.
+/// A message that could would pass for another, or cut a request in two.
+const FRAMING: [&str; 16] = [
     "connection",
     "content-encoding",
     "content-length",
     "content-type",
     "expect",
     "host",
+    "http2-settings",
     "keep-alive",
     "proxy-authenticate",
     "proxy-authorization",
@@ -30,9 +32,15 @@ const OURS: [&str; 16] = [
     "trailer",
     "transfer-encoding",
     "upgrade",
-    "http2-settings",
     "via",
 ];
+
+/// What a setting can bring, and a message never does: whom the endpoint takes us for. One message with a login of its own
+/// would replace that of the sink, be refused, and look like a refusal of all of them.
+const LOGIN: [&str; 5] = ["authorization", "cookie", "cookie2", "set-cookie", "www-authenticate"];
+
+/// More headers than this are not sent: the type that holds them has room for 24,576, and panics at more.
+const MOST_HEADERS: usize = 20_000;
 
 /// A message that is ready to be signed and sent.
 #[derive(Debug)]
@@ -43,7 +51,12 @@ pub(crate) struct Encoded {
 
 /// Whether a header is set by the sink itself, so that neither a message nor a setting can.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
-    OURS.contains(&name.as_str()) || name.as_str().starts_with("webhook-") || Encodings::is_own(name.as_str())
+    FRAMING.contains(&name.as_str()) || name.as_str().starts_with("webhook-") || Encodings::is_own(name.as_str())
+}
+
+/// Whether a message may bring this header. Those that it may not are left out, and the rest of it is sent.
+fn is_of_messages(name: &HeaderName) -> bool {
+    !is_ours(name) && !LOGIN.contains(&name.as_str())
 }
 
 /// Writes messages as the settings say.
@@ -55,6 +68,7 @@ pub(crate) struct Encoder {
     /// Instead of what the format writes.
     body: Option<(BodyTemplate, HeaderValue)>,
     limit: Option<usize>,
+    header_limit: usize,
 }
 
 impl Encoder {
@@ -83,6 +97,7 @@ impl Encoder {
             headers: config.headers.iter().map(header).collect::<Result<_>>()?,
             body,
             limit: config.max_message_bytes,
+            header_limit: config.max_header_bytes,
         })
     }
 
@@ -90,6 +105,9 @@ impl Encoder {
     pub(crate) fn encode(&self, delivery: &Delivery) -> Result<Encoded, Outcome> {
         let never = |why: String| Outcome::Permanent(why.into());
         let encoded = self.format.encode(delivery, &self.source, NAMES);
+        if encoded.headers.len() > MOST_HEADERS {
+            return Err(error::too_many_headers(encoded.headers.len(), MOST_HEADERS));
+        }
         let mut headers = HeaderMap::with_capacity(encoded.headers.len() + self.headers.len() + 4);
         let mut encodings = Encodings::default();
         for (name, value) in &encoded.headers {
@@ -98,7 +116,7 @@ impl Encoder {
             let name = HeaderName::try_from(safe.as_ref()).map_err(|_| {
                 never("the name of one of its headers cannot go over HTTP (use another one)".to_owned())
             })?;
-            if !is_ours(&name) && !self.headers.iter().any(|(own, _)| *own == name) {
+            if is_of_messages(&name) && !self.headers.iter().any(|(own, _)| *own == name) {
                 let value = safe_value(&name, value, &mut encodings).map_err(never)?;
                 headers.insert(name, value);
             }
@@ -122,10 +140,22 @@ impl Encoder {
             let value = HeaderValue::try_from(value).map_err(|_| never(unfit(name)))?;
             headers.insert(name, value);
         }
+        self.check_size(&headers)?;
         match self.limit {
             Some(limit) if body.len() > limit => Err(error::too_large(body.len(), limit)),
             Some(_) | None => Ok(Encoded { headers, body }),
         }
+    }
+
+    /// Endpoints refuse headers that are too large, or end the connection with all that others have on it.
+    fn check_size(&self, headers: &HeaderMap) -> Result<(), Outcome> {
+        // As HTTP/1.1 writes them, with a colon, a space and the end of the line.
+        let size = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
+        let bytes: usize = headers.iter().map(size).sum();
+        if bytes > self.header_limit {
+            return Err(error::headers_too_large(bytes, self.header_limit));
+        }
+        Ok(())
     }
 }
 

@@ -38,9 +38,14 @@ impl Endpoint {
 
     /// Checks what can be checked without reading a secret.
     pub(crate) fn validate(&self) -> Result<()> {
+        self.target_here().map(|_| ())
+    }
+
+    /// Where it leads, if that is known without reading a secret.
+    pub(crate) fn target_here(&self) -> Result<Option<Target>> {
         match &self.0 {
-            Kept::Here(template) => Target::new(template.clone()).map(|_| ()),
-            Kept::Elsewhere(_) => Ok(()),
+            Kept::Here(template) => Target::new(template.clone()).map(Some),
+            Kept::Elsewhere(_) => Ok(None),
         }
     }
 
@@ -85,6 +90,17 @@ impl Target {
             origin,
             is_field,
         })
+    }
+
+    /// Whether a user or a password stands in it, and not in a field of the message.
+    pub(crate) fn has_login(&self) -> bool {
+        let text = self.template.to_string();
+        let authority = text.split_once("://").map_or("", |(_, rest)| rest);
+        let end = authority.find(['/', '?', '#', '\\']).unwrap_or(authority.len());
+        match authority[..end].rsplit_once('@') {
+            Some((login, _)) => !(login.starts_with('{') && login.ends_with('}')),
+            None => false,
+        }
     }
 
     /// The URL for a message. The error tells why it has none.

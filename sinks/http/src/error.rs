@@ -14,7 +14,12 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limi
         return refusal(refused, shared);
     }
     if error.is_builder() {
-        return Outcome::Permanent(format!("the request to {origin} cannot be made: {}", root(error)).into());
+        // Its own words hold the URL.
+        let why = match chain(error).count() {
+            1 => "its URL cannot be written as HTTP, or is too long".to_owned(),
+            _ => root(error),
+        };
+        return Outcome::Permanent(format!("the request to {origin} cannot be made: {why}").into());
     }
     if error.is_connect() {
         return unreachable(&why(error), origin, shared);
@@ -30,6 +35,12 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limi
         format!("the connection to {origin} ended before the answer: {why} (it may have taken the message; it is sent again)")
             .into(),
     )
+}
+
+/// Whether the connection ended under a request. A stream of HTTP/2 that the endpoint reset is this request's own.
+pub(crate) fn is_of_the_connection(error: &reqwest::Error) -> bool {
+    let mut causes = chain(error).filter_map(|error| error.downcast_ref::<h2::Error>());
+    !(error.is_timeout() || error.is_connect() || error.is_builder() || causes.any(h2::Error::is_reset))
 }
 
 /// The host could not be connected to: nothing was sent.
@@ -65,6 +76,18 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
     let next = "raise max_message_bytes if the endpoint takes it, then retry the message, or send a reference";
     Outcome::Permanent(format!("its body has {size} bytes, and {limit} are allowed ({next})").into())
+}
+
+/// It was not sent, because no endpoint would read that many headers.
+pub(crate) fn too_many_headers(count: usize, most: usize) -> Outcome {
+    let next = "move data from the headers to the payload, or discard the message";
+    Outcome::Permanent(format!("it has {count} headers, and at most {most} can be sent ({next})").into())
+}
+
+/// It was not sent, because the settings do not allow headers of this size.
+pub(crate) fn headers_too_large(size: usize, limit: usize) -> Outcome {
+    let next = "raise max_header_bytes if the endpoint takes them, then retry the message, or move data to the payload";
+    Outcome::Permanent(format!("its headers have {size} bytes, and {limit} are allowed ({next})").into())
 }
 
 /// For [`sendoff::Sink::check`].

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use reqwest::Version;
 use sendoff::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
@@ -34,6 +35,10 @@ struct Known {
     setback: Option<(Instant, Outcome)>,
     /// When the host last gave an answer of its own.
     answered: Option<Instant>,
+    /// When the host last took a message.
+    accepted: Option<Instant>,
+    /// Whether its last answer came by HTTP/1.1, which has one request at a time on a connection.
+    speaks_http1: bool,
     is_silent: bool,
 }
 
@@ -128,6 +133,27 @@ impl Pass {
         let mut known = self.gate.known();
         known.answered = Some(Instant::now());
         known.is_silent = false;
+    }
+
+    /// The host has answered by this version of HTTP.
+    pub(crate) fn note_version(&self, version: Version) {
+        self.gate.known().speaks_http1 = version < Version::HTTP_2;
+    }
+
+    /// Whether no other request was on the same connection, as far as is known.
+    pub(crate) fn speaks_http1(&self) -> bool {
+        self.gate.known().speaks_http1
+    }
+
+    /// The host has taken a message.
+    pub(crate) fn note_accepted(&self) {
+        self.gate.known().accepted = Some(Instant::now());
+    }
+
+    /// Whether the host has taken a message within this time.
+    pub(crate) fn accepted_within(&self, time: Duration) -> bool {
+        let accepted = self.gate.known().accepted;
+        accepted.is_some_and(|accepted| accepted.elapsed() < time)
     }
 
     /// The host gave no answer, and none to any other request since this one was sent: it gets no more than one at a time

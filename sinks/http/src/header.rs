@@ -17,6 +17,18 @@ use crate::encode::safe_value;
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderTemplate(Kept);
 
+/// What is in the names of headers that hold a login.
+const CREDENTIALS: [&str; 8] = [
+    "auth",
+    "cookie",
+    "credential",
+    "key",
+    "passw",
+    "secret",
+    "session",
+    "token",
+];
+
 #[derive(Clone, PartialEq, Eq)]
 enum Kept {
     /// The same for all messages.
@@ -55,6 +67,18 @@ impl HeaderTemplate {
     /// Whether it differs from message to message.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self.0, Kept::Template(_))
+    }
+
+    /// Whether it tells an endpoint who we are: a secret that is kept elsewhere, or a header that is for that.
+    pub(crate) fn is_credential(&self, name: &str) -> bool {
+        match &self.0 {
+            Kept::Template(_) => false,
+            Kept::Secret(Secret::Env { .. } | Secret::File { .. }) => true,
+            Kept::Secret(Secret::Value(_)) => {
+                let name = name.to_ascii_lowercase();
+                CREDENTIALS.iter().any(|word| name.contains(word))
+            }
+        }
     }
 
     /// Reads it from where it is kept.

@@ -10,6 +10,7 @@ use reqwest::{Client, Response};
 use rustls::ClientConfig;
 use sendoff::sink::Limits;
 use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use sendoff_wire::{Fate, Parts};
 use tokio::time::{Instant, timeout};
 use url::Url;
 
@@ -30,6 +31,9 @@ const MOST_OF_ANSWER: usize = 64 * 1024;
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 /// A host that has answered other requests within this time is not the one that is down.
 const JUST_NOW: Duration = Duration::from_secs(30);
+/// A login by which a message was taken within this time is not the one that is refused. Short, so that messages are charged at
+/// most once or twice when a login ends.
+const STILL_VALID: Duration = Duration::from_secs(10);
 
 /// The sink.
 pub struct HttpSink {
@@ -59,6 +63,7 @@ impl HttpSink {
     fn guarded(config: HttpConfig, guard: Guard) -> Result<Self> {
         config.validate()?;
         let target = config.url.open()?;
+        config.check_credentials(&target)?;
         let mut tls = config.tls.clone().unwrap_or_default().client()?;
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
         let client = client(&config, &guard, tls.clone())?;
@@ -76,26 +81,26 @@ impl HttpSink {
         })
     }
 
-    async fn send(&self, client: &Client, delivery: &Delivery) -> Outcome {
+    async fn send(&self, client: &Client, delivery: &Delivery) -> Fate {
         let url = match self.target.url(delivery) {
             Ok(url) => url,
-            Err(why) => return Outcome::Permanent(why.into()),
+            Err(why) => return Fate::Settled(Outcome::Permanent(why.into())),
         };
         if let Err(refused) = self.guard.check_literal(&url) {
-            return error::refusal(&refused, self.shared);
+            return Fate::Settled(error::refusal(&refused, self.shared));
         }
         let encoded = match self.encoder.encode(delivery) {
             Ok(encoded) => encoded,
-            Err(outcome) => return outcome,
+            Err(outcome) => return Fate::Settled(outcome),
         };
         let origin = origin(&url);
         let pass = match self.gates.pass(&origin, self.longest_wait()).await {
             Ok(pass) => pass,
-            Err(Stopped::Setback(outcome)) => return outcome,
-            Err(Stopped::Crowded) => return self.crowded(&origin),
+            Err(Stopped::Setback(outcome)) => return Fate::Settled(outcome),
+            Err(Stopped::Crowded) => return Fate::Settled(self.crowded(&origin)),
         };
         if self.gone.contains(&url) {
-            return answer::gone(&origin, self.shared);
+            return Fate::Settled(answer::gone(&origin, self.shared));
         }
         let (mut headers, body) = (encoded.headers, encoded.body);
         self.sign(delivery, &body, &mut headers);
@@ -111,12 +116,19 @@ impl HttpSink {
             .timeout(self.longest_request());
         let outcome = match request.send().await {
             Ok(response) => self.judge(&url, &origin, size, response, &pass).await,
-            Err(error) => self.unanswered(&error, &origin, sent, &pass),
+            Err(error) => {
+                let outcome = self.unanswered(&error, &origin, sent, &pass);
+                // By HTTP/2 other messages were on the same connection, and one of them may be what it ended for.
+                if url.scheme() == "https" && !pass.speaks_http1() && error::is_of_the_connection(&error) {
+                    return Fate::Broken(outcome);
+                }
+                outcome
+            }
         };
         if matches!(outcome, Outcome::SinkDown(_)) {
             pass.note_setback(&outcome);
         }
-        outcome
+        Fate::Settled(outcome)
     }
 
     async fn judge(&self, url: &Url, origin: &str, size: usize, response: Response, pass: &Pass) -> Outcome {
@@ -128,6 +140,7 @@ impl HttpSink {
                 "the endpoint wants no more messages: 410 Gone"
             );
         }
+        pass.note_version(response.version());
         if !answer::is_outage(status) {
             pass.note_answer();
         }
@@ -137,7 +150,11 @@ impl HttpSink {
             size,
             asked: retry_after(response.headers(), SystemTime::now()),
             serves_others: pass.answered_within(JUST_NOW),
+            takes_others: pass.accepted_within(STILL_VALID),
         };
+        if status.is_success() {
+            pass.note_accepted();
+        }
         // What the status said is not changed by a body that breaks off.
         let _ = timeout(LONGEST_ANSWER, drain(response)).await;
         answer::outcome(answer, self.shared)
@@ -254,7 +271,17 @@ impl Sink for HttpSink {
         let Some(client) = self.client() else {
             return vec![Outcome::SinkDown("the sink is closed".into()); batch.len()];
         };
-        join_all(batch.iter().map(|delivery| self.send(&client, delivery))).await
+        let mut parts = Parts::new(batch.len());
+        while let Some(part) = parts.next() {
+            // Connections of their own, that no other batch uses.
+            let fresh = parts
+                .broke()
+                .then(|| self::client(&self.config, &self.guard, (*self.tls).clone()).ok());
+            let client = fresh.flatten().unwrap_or_else(|| client.clone());
+            let fates = join_all(part.iter().map(|place| self.send(&client, &batch[*place]))).await;
+            parts.settle(&part, fates);
+        }
+        parts.into_outcomes()
     }
 
     /// Small batches, because a batch is settled when its last message is.

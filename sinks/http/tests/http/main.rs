@@ -9,6 +9,8 @@
 mod answers;
 mod authority;
 mod bounds;
+mod credentials;
+mod excess;
 mod formats;
 mod message;
 mod private;
