@@ -206,8 +206,6 @@ fn extra(options: &TaskOptions) -> Result<Vec<(crate::python::Text, Value)>> {
             extra.push((name.into(), Value::Text(text)));
         }
     }
-    for (name, value) in options.map("properties")? {
-        Value::set(&mut extra, name.clone(), value.clone());
-    }
+    Value::set_all(&mut extra, options.map("properties")?);
     Ok(extra)
 }

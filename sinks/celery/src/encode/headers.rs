@@ -63,13 +63,13 @@ pub(super) fn headers(
         ("stamps", Value::Map(stamps)),
     ];
     let mut headers: Vec<(Text, Value)> = own.into_iter().map(|(name, value)| (name.into(), value)).collect();
+    // Those of the outbox have each name once, so only Celery's are compared with: there may be any number of them.
+    let celerys = headers.len();
     for (name, value) in &call.headers {
-        if !headers.iter().any(|(known, _)| known.is(name)) {
+        if !headers[..celerys].iter().any(|(known, _)| known.is(name)) {
             headers.push((name.as_str().into(), value.as_str().into()));
         }
     }
-    for (name, value) in options.map("headers")? {
-        Value::set(&mut headers, name.clone(), value.clone());
-    }
+    Value::set_all(&mut headers, options.map("headers")?);
     Ok(headers)
 }

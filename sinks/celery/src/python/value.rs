@@ -1,5 +1,7 @@
 //! A value of JSON as Python reads it.
 
+use std::collections::HashMap;
+
 use super::Text;
 
 /// A value. Numbers are kept as they are written, so that none of their digits is lost; the entries of a map keep their
@@ -36,6 +38,24 @@ impl Value {
         match entries.iter_mut().find(|(key, _)| *key == name) {
             Some((_, old)) => *old = value,
             None => entries.push((name, value)),
+        }
+    }
+
+    /// The same for many entries. It looks each up once, because a task may bring any number of them.
+    pub(crate) fn set_all<'a>(entries: &mut Vec<(Text, Value)>, more: impl IntoIterator<Item = &'a (Text, Value)>) {
+        let mut more = more.into_iter().peekable();
+        if more.peek().is_none() {
+            return;
+        }
+        let mut places: HashMap<Text, usize> = entries.iter().map(|(name, _)| name.clone()).zip(0..).collect();
+        for (name, value) in more {
+            match places.get(name) {
+                Some(place) => entries[*place].1 = value.clone(),
+                None => {
+                    places.insert(name.clone(), entries.len());
+                    entries.push((name.clone(), value.clone()));
+                }
+            }
         }
     }
 
