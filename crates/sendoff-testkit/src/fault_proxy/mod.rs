@@ -29,6 +29,9 @@ pub enum Fault {
     Delay(Duration),
     /// Every connection is closed, and new ones as soon as they are made.
     Refuse,
+    /// Nothing passes either way, and neither does the end of a connection: each side keeps its half open, as when the
+    /// other host has lost its power. What was under way passes when the fault ends.
+    Freeze,
 }
 
 /// A proxy in front of one server. Dropping it ends its connections.

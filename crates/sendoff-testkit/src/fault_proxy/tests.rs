@@ -175,3 +175,37 @@ async fn new_connections_go_where_it_leads_and_old_ones_stay() {
     old.write_all(b"b").await.unwrap();
     assert_eq!(read_exactly(&mut old, 1).await, "b");
 }
+
+#[tokio::test]
+async fn a_frozen_wire_carries_nothing_and_hides_the_end_of_either_side() {
+    let proxy = echo().await;
+    let (mut stays, mut goes) = (connect(&proxy).await, connect(&proxy).await);
+    for client in [&mut stays, &mut goes] {
+        client.write_all(b"a").await.unwrap();
+        assert_eq!(read_exactly(client, 1).await, "a");
+    }
+    // An answer that is held already stays where it is.
+    proxy.set(Fault::HoldAnswers);
+    let answered = proxy.answered();
+    stays.write_all(b"b").await.unwrap();
+    proxy.wait_until_answered(answered).await;
+    proxy.set(Fault::Freeze);
+    let (requested, answered) = (proxy.requested(), proxy.answered());
+    stays.write_all(b"c").await.unwrap();
+    let began = Instant::now();
+    while proxy.requested() == requested {
+        assert!(began.elapsed() < Duration::from_secs(5), "nothing arrives at the proxy");
+        sleep(Duration::from_millis(1)).await;
+    }
+    drop(goes);
+    assert!(is_silent(&mut stays).await);
+    assert_eq!((proxy.answered(), proxy.open()), (answered, 2));
+
+    proxy.set(Fault::Pass);
+    assert_eq!(read_exactly(&mut stays, 2).await, "bc");
+    let began = Instant::now();
+    while proxy.open() > 1 {
+        assert!(began.elapsed() < Duration::from_secs(5), "the end is still hidden");
+        sleep(Duration::from_millis(1)).await;
+    }
+}

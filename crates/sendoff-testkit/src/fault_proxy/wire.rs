@@ -125,25 +125,20 @@ impl Wire {
                 }
             };
             if read == 0 {
+                // The other side is not told while nothing passes.
+                let _ = state.wait_for(|state| state.fault != Fault::Freeze).await;
                 return Err(Over);
             }
             self.arrived[direction as usize].fetch_add(read as u64, Ordering::SeqCst);
-            let fault = self.state.borrow().fault;
+            let released = state.wait_for(|state| !holds(state.fault, direction)).await;
+            let fault = released.map(|state| state.fault).map_err(|_| Over)?;
             match (fault, direction) {
                 (Fault::LoseAnswers, Direction::ToClient) => {
                     has_lost = true;
                     continue;
                 }
-                (Fault::HoldAnswers, Direction::ToClient) => {
-                    let released = state.wait_for(|state| state.fault != Fault::HoldAnswers).await;
-                    let now = released.map(|state| state.fault).map_err(|_| Over)?;
-                    if now == Fault::LoseAnswers {
-                        has_lost = true;
-                        continue;
-                    }
-                }
                 (Fault::Delay(delay), _) => tokio::time::sleep(delay).await,
-                (Fault::Pass | Fault::Refuse, _) | (Fault::HoldAnswers | Fault::LoseAnswers, Direction::ToServer) => {}
+                (Fault::Pass | Fault::Refuse | Fault::HoldAnswers | Fault::LoseAnswers | Fault::Freeze, _) => {}
             }
             if has_lost {
                 return Err(Over);
@@ -179,5 +174,14 @@ impl Wire {
             }
         });
         granted
+    }
+}
+
+/// Whether bytes wait here.
+fn holds(fault: Fault, direction: Direction) -> bool {
+    match fault {
+        Fault::Freeze => true,
+        Fault::HoldAnswers => direction == Direction::ToClient,
+        Fault::Pass | Fault::LoseAnswers | Fault::Delay(_) | Fault::Refuse => false,
     }
 }

@@ -1,4 +1,5 @@
-//! Private brokers for tests: started in milliseconds (RabbitMQ: seconds), killed, paused and started again at will.
+//! Private brokers and databases for tests: started in milliseconds (RabbitMQ and databases: seconds), killed, paused and
+//! started again at will.
 //!
 //! Each instance has a port and a folder of its own, keeps its data over a restart on the same port, and is gone when it
 //! is dropped, when the test panics, and even when the test's process is killed.
@@ -23,12 +24,16 @@
     reason = "a test that has no server fails"
 )]
 
+mod account;
 mod certificates;
+mod family;
 mod kafka;
+mod mariadb;
 mod mosquitto;
 mod nats;
 mod options;
 mod port;
+mod postgres;
 mod process;
 mod program;
 mod rabbitmq;
@@ -38,9 +43,11 @@ mod server;
 
 pub use certificates::{Authority, Certificate};
 pub use kafka::Kafka;
+pub use mariadb::MariaDb;
 pub use mosquitto::Mosquitto;
 pub use nats::Nats;
 pub use options::Options;
+pub use postgres::Postgres;
 pub use rabbitmq::{RabbitMq, SharedRabbitMq};
 pub use redis::Redis;
 pub use redis_cluster::RedisCluster;

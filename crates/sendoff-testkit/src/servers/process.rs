@@ -95,6 +95,11 @@ impl Process {
         }
     }
 
+    /// The number of the server's process.
+    pub(super) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal to the server and all it has started.
     pub(super) fn signal(&self, signal: Signal) {
         let group = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
@@ -104,7 +109,8 @@ impl Process {
         }
     }
 
-    fn tail(&self) -> String {
+    /// The end of its log.
+    pub(super) fn tail(&self) -> String {
         let text = std::fs::read(&self.log).unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         let lines: Vec<_> = text.lines().collect();
