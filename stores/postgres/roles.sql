@@ -37,7 +37,6 @@ GRANT INSERT (consumer, message_id), SELECT (consumer, message_id) ON outbox_inb
 
 -- Working on items.
 GRANT SELECT, UPDATE, DELETE ON outbox_item TO {worker};
-GRANT USAGE ON SEQUENCE outbox_claim_number TO {worker};
 GRANT SELECT ON outbox_setting, outbox_migration TO {worker};
 GRANT EXECUTE ON FUNCTION outbox_item_limit, outbox_claim_items, outbox_complete_items TO {worker};
 
@@ -52,7 +51,7 @@ GRANT SELECT, UPDATE, DELETE ON outbox_item TO {relay_role};
 GRANT SELECT ON outbox_delivered_default TO {relay_role};
 GRANT SELECT ON outbox_control, outbox_migration TO {relay_role};
 GRANT SELECT, INSERT, UPDATE ON outbox_setting TO {relay_role};
-GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_check_lanes, outbox_settle_delivered, outbox_delete_spots, outbox_is_held,
+GRANT EXECUTE ON FUNCTION outbox_read_head, outbox_is_lease, outbox_check_lanes, outbox_end_settlements, outbox_settle_delivered, outbox_delete_spots, outbox_is_held,
     outbox_add_history, outbox_clean_delivered, outbox_delivered_is_untidy, outbox_delivered_days, outbox_inbox_window
     TO {relay_role};
 
@@ -67,4 +66,4 @@ GRANT UPDATE (owner, epoch, crashes, suspect_crashes) ON outbox_lane TO {operato
 GRANT UPDATE, DELETE ON outbox_item TO {operator};
 GRANT DELETE ON outbox_dedup TO {operator};
 GRANT SELECT, DELETE ON outbox_inbox TO {operator};
-GRANT EXECUTE ON FUNCTION outbox_clean_delivered, outbox_inbox_window TO {operator};
+GRANT EXECUTE ON FUNCTION outbox_clean_delivered, outbox_inbox_window, outbox_is_lease, outbox_end_settlements TO {operator};

@@ -32,6 +32,9 @@ pub trait Observer: Send + Sync + 'static {
         let _ = settled;
     }
 
+    /// The database has another history, as after a failover.
+    fn history_changed(&self) {}
+
     /// The relay is alive, and this is how it stands: a few times a second.
     fn pulse(&self, pulse: &Pulse) {
         let _ = pulse;

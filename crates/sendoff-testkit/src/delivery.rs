@@ -39,6 +39,7 @@ pub fn delivery(topic: &str, payload: impl Into<Bytes>) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

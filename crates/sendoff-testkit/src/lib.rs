@@ -10,7 +10,7 @@
 //! | what every adapter crate must be able to do | [`emit_suite`] |
 //! | what every store must be able to do | [`store_suite`] |
 //! | what every sink must be able to do | [`sink_suite`] |
-//! | brokers to connect to, and to kill | [`servers`] |
+//! | brokers and databases to connect to, and to kill | [`servers`] |
 //! | a wire that can be cut | [`FaultProxy`] |
 //! | what a test logs | [`Log`] |
 //! | encryption for a server that has none | [`TlsProxy`] |

@@ -250,6 +250,7 @@ mod tests {
             lane: 0,
             seq,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         };
         Arc::new(Delivery {

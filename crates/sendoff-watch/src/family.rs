@@ -68,6 +68,7 @@ families! {
     SETTLE = "sendoff_settle_seconds", Histogram, [], "How long it took to write decisions to the database.";
     SETTLE_LAG = "sendoff_settle_lag_seconds", Histogram, [], "How long the oldest decision of those written at once had waited.";
     SETTLED = "sendoff_settled_rows_total", Counter, [], "Rows that were settled.";
+    HISTORY_CHANGES = "sendoff_history_changes_total", Counter, [], "Changes of the database's history that the relay noticed, as after a failover.";
     LANES_LOST = "sendoff_lanes_lost_total", Counter, [], "Lanes that turned out to be another relay's when settling.";
     HOOKS = "sendoff_hook_failures_total", Counter, ["kind"], "Calls of hooks that failed, panicked or were dropped.";
     MESSAGES = "sendoff_messages", Gauge, ["state"],

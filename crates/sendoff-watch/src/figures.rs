@@ -29,6 +29,7 @@ pub(crate) struct Figures {
     pub(crate) settle_lag: Histogram,
     pub(crate) settled: u64,
     pub(crate) lanes_lost: u64,
+    pub(crate) history_changes: u64,
     /// How long batches took since DogStatsD was told last; `None` where nobody asks.
     pub(crate) durations: Option<Vec<Duration>>,
 }
@@ -80,6 +81,7 @@ impl Figures {
             settle_lag: Histogram::default(),
             settled: 0,
             lanes_lost: 0,
+            history_changes: 0,
             durations: with_durations.then(Vec::new),
         }
     }

@@ -61,6 +61,7 @@ fn deliveries(text: &mut Text, figures: &Figures) {
     text.histogram(&f::SETTLE, &[], &figures.settle);
     text.histogram(&f::SETTLE_LAG, &[], &figures.settle_lag);
     text.value(&f::SETTLED, &[], figures.settled);
+    text.value(&f::HISTORY_CHANGES, &[], figures.history_changes);
     text.value(&f::LANES_LOST, &[], figures.lanes_lost);
 }
 

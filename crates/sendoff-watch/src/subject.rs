@@ -99,6 +99,10 @@ impl Observer for Subject {
         self.figures().settled(settled);
     }
 
+    fn history_changed(&self) {
+        self.figures().history_changes += 1;
+    }
+
     fn pulse(&self, pulse: &Pulse) {
         self.health().pulse = Some(pulse.clone());
         self.pulses.send_replace(Some(pulse.at));

@@ -157,6 +157,7 @@ mod tests {
                 lane: 0,
                 seq: 1,
                 leg: None,
+                id: crate::Uuid::nil().into(),
                 spot: 0,
             },
         }

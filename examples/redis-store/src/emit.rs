@@ -156,7 +156,7 @@ impl EmitTransaction for RedisTransaction {
             .collect();
         let window = i64::try_from(self.store.window.as_millis()).unwrap_or(i64::MAX).max(1);
         let args = json!({
-            "tx": self.id, "onces": self.onces, "window": window, "messages": messages, "commands": commands,
+            "tx": self.id, "fresh": Uuid::new_v4(), "onces": self.onces, "window": window, "messages": messages, "commands": commands,
         });
         let committed: Result<()> = self.store.script.call_with("commit", &args, &bytes).await;
         if committed.is_ok() {

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use crate::RedisStore;
 use crate::content::time;
-use crate::rows::{Answer, Found};
+use crate::rows::{Answer, Found, id_of};
 
 /// What the relay notes on messages whose topic is paused.
 const TOPIC_IS_PAUSED: &str = "the topic is paused";
@@ -29,7 +29,7 @@ impl OperateStore for RedisStore {
             .into_iter()
             .map(|found| found.stored)
             .collect();
-        all.sort_by(|a, b| (a.created_at, a.seq, &a.leg).cmp(&(b.created_at, b.seq, &b.leg)));
+        all.sort_by(|a, b| (a.created_at, a.seq, &a.leg, a.id).cmp(&(b.created_at, b.seq, &b.leg, b.id)));
         Ok(Listing {
             more: all.len() > offset.saturating_add(limit),
             messages: all.into_iter().skip(offset).take(limit).collect(),
@@ -388,6 +388,7 @@ fn waiting_at(row: &Found) -> Place {
         room: Room::Waiting,
         lane: Lane::try_from(row.stored.lane).unwrap_or_default(),
         seq: row.stored.seq,
+        id: id_of(&row.member),
         leg: Some(row.stored.leg.as_str())
             .filter(|leg| !leg.is_empty())
             .map(Into::into),

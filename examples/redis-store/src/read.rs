@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::Result;
-use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::store::{History, InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::{Result, Uuid};
 use serde_json::json;
 
 use crate::content::Content;
 use crate::relay::{COMMON_LANES, LANES, SPECIAL_LANES};
-use crate::rows::{leg_of, seq_of};
+use crate::rows::{id_of, leg_of, seq_of};
 use crate::script::Script;
 
 /// Remembers how far each lane was read. Numbers are given at the commit, one script after the other, so no message ever
@@ -20,6 +20,8 @@ pub(crate) struct RedisReader {
     /// The last number that was read, by lane.
     floors: BTreeMap<Lane, i64>,
     hand: InHand,
+    /// The history of the server at the last read.
+    history: Option<History>,
     /// Where among the common lanes the next page begins, so that a hot lane does not starve those behind it.
     turn: usize,
 }
@@ -34,8 +36,23 @@ impl RedisReader {
             script,
             floors: BTreeMap::new(),
             hand: InHand::default(),
+            history: None,
             turn: 0,
         }
+    }
+
+    /// Whether the server's history is not the one of the last read, continued. Then all lanes are read from their beginning.
+    async fn starts_over(&mut self) -> Result<bool> {
+        let args = json!({"fresh": Uuid::new_v4()});
+        let (server, head) = self.script.call("history", &args).await?;
+        let history = History { server, head };
+        let before = self.history.replace(history.clone());
+        let is_another = before.is_some_and(|before| history.breaks_with(&before).is_some());
+        if is_another {
+            self.hand = InHand::default();
+            self.floors.values_mut().for_each(|floor| *floor = 0);
+        }
+        Ok(is_another)
     }
 
     /// The lanes in the order of this page: urgent ones, common ones in turn, idle ones.
@@ -132,6 +149,10 @@ impl Reader for RedisReader {
             }
         }
         let mut page = Page::default();
+        if self.starts_over().await? {
+            page.history_changed = true;
+            return Ok(page);
+        }
         if request.ready {
             self.read_ready(request.limit, &mut page).await?;
         }
@@ -161,6 +182,7 @@ fn place(room: Room, lane: Lane, member: &str) -> Place {
         room,
         lane,
         seq: seq_of(member),
+        id: id_of(member),
         leg: (!leg.is_empty()).then(|| Arc::from(leg)),
         spot: 0,
     }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, SettleReport, Settlement,
-    Suspect, Vitals,
+    Backlog, BlockedKey, Heartbeat, History, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayStore, RowId,
+    SettlePlan, SettleReport, Settlement, Suspect, Vitals,
 };
 use sendoff::{Result, Uuid};
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ pub(crate) const COMMON_LANES: Lane = 64;
 pub(crate) const SPECIAL_LANES: Lane = 8;
 pub(crate) const LANES: Lane = COMMON_LANES + 2 * SPECIAL_LANES;
 
-/// A lane, its epoch, its crashes, its suspect, the suspect's leg and crashes.
-type Grant = (Lane, i64, u32, Option<i64>, Option<String>, u32);
+/// A lane, its epoch, its crashes, its suspect, the suspect's leg, crashes and id.
+type Grant = (Lane, i64, u32, Option<i64>, Option<String>, u32, Option<String>);
 
 #[async_trait]
 impl RelayStore for RedisStore {
@@ -38,26 +38,29 @@ impl RelayStore for RedisStore {
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
-        let args = json!({"owner": owner.0, "lease": micros(lease)});
-        let (alive, relays): (u8, Vec<String>) = self.script.call("heartbeat", &args).await?;
+        let args = json!({"owner": owner.0, "lease": micros(lease), "fresh": Uuid::new_v4()});
+        let answer = self.script.call("heartbeat", &args).await?;
+        let (alive, relays, (server, head)): (u8, Vec<String>, (String, i64)) = answer;
         let ids = relays.iter().filter_map(|relay| relay.parse::<Uuid>().ok());
         let mut relays: Vec<OwnerId> = ids.map(OwnerId).collect();
         relays.sort_unstable();
         Ok(Heartbeat {
             alive: alive == 1,
             relays,
+            history: Some(History { server, head }),
         })
     }
 
     async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
         let args = json!({"owner": owner.0, "limit": limit});
         let grants: Vec<Grant> = self.script.call("acquire", &args).await?;
-        let grant = |(lane, epoch, crashes, suspect, leg, suspect_crashes): Grant| LaneGrant {
+        let grant = |(lane, epoch, crashes, suspect, leg, suspect_crashes, id): Grant| LaneGrant {
             lane,
             epoch,
             crashes,
             suspect: suspect.map(|seq| Suspect {
                 seq,
+                id: RowId::from_text(id.unwrap_or_default().as_bytes()),
                 leg: leg.map(Arc::from),
                 crashes: suspect_crashes,
             }),
@@ -81,11 +84,12 @@ impl RelayStore for RedisStore {
         self.script.call("absolve", &of(owner, lanes)).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         let mut args = json!({"owner": owner.0, "lane": lane});
-        if let Some((seq, leg)) = row {
-            args["seq"] = seq.to_string().into();
-            if let Some(leg) = leg {
+        if let Some(row) = row {
+            args["seq"] = row.seq.to_string().into();
+            args["id"] = row.id.uuid().to_string().into();
+            if let Some(leg) = row.leg.as_deref() {
                 args["leg"] = leg.into();
             }
         }
@@ -102,10 +106,15 @@ impl RelayStore for RedisStore {
     }
 
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
+        // Of two epochs of a lane what was read under the older one is void.
+        let epochs = SettlePlan::epochs(settlements);
+        let is_current = |of: &&Settlement| epochs.get(&of.place.lane) == Some(&of.epoch);
+        let lanes = epochs.iter().map(|(lane, epoch)| (lane, epoch.to_string()));
         let args = json!({
             "owner": owner.0,
             "keep": self.retention.is_some(),
-            "settlements": settlements.iter().map(settlement).collect::<Vec<_>>(),
+            "lanes": lanes.collect::<Vec<_>>(),
+            "settlements": settlements.iter().filter(is_current).map(settlement).collect::<Vec<_>>(),
         });
         let answer = self.script.call("settle", &args).await?;
         let (lost, freed, woke): (Vec<Lane>, Vec<(Lane, String, String)>, u8) = answer;

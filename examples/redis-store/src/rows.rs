@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use sendoff::envelope::rfc3339;
-use sendoff::store::{Filter, Status, Stored};
+use sendoff::store::{Filter, Place, RowId, Status, Stored};
 use serde_json::json;
 
 use crate::content::{Content, time};
@@ -18,12 +18,18 @@ pub(crate) fn seq_of(member: &str) -> i64 {
 
 /// The sink in a member; empty before it is routed.
 pub(crate) fn leg_of(member: &str) -> &str {
-    member.get(20..).unwrap_or_default()
+    member.get(57..).unwrap_or_default()
 }
 
-/// The member of a number and a sink.
-pub(crate) fn member_of(seq: i64, leg: &str) -> String {
-    format!("{seq:019}:{leg}")
+/// The id in a member.
+pub(crate) fn id_of(member: &str) -> RowId {
+    RowId::from_text(member.get(20..56).unwrap_or_default().as_bytes())
+}
+
+/// The member of a row.
+pub(crate) fn member_of(place: &Place) -> String {
+    let leg = place.leg.as_deref().unwrap_or_default();
+    format!("{:019}:{}:{leg}", place.seq, place.id.uuid())
 }
 
 /// A row as the script answers: room, lane, member, content, state, due, attempts, error, ended, whether it blocks its

@@ -1,6 +1,6 @@
 //! What is to happen with rows, as the script takes it.
 
-use sendoff::store::{Place, Room, Settlement, Verdict};
+use sendoff::store::{Room, Settlement, Verdict};
 use serde_json::{Value, json};
 
 use crate::micros;
@@ -10,15 +10,14 @@ use crate::rows::member_of;
 const LONGEST_ERROR: usize = 2_000;
 
 pub(crate) fn settlement(settlement: &Settlement) -> Value {
-    let Place {
-        room, lane, seq, leg, ..
-    } = &settlement.place;
-    let legs = settlement.legs.iter();
+    let place = &settlement.place;
+    let is_done = settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered);
+    // Where every sink has confirmed it, it is one delivered message and not one a leg.
+    let legs = settlement.legs.iter().filter(|_| !is_done);
     let mut value = json!({
-        "ready": *room == Room::Ready,
-        "lane": lane,
-        "member": member_of(*seq, leg.as_deref().unwrap_or_default()),
-        "epoch": settlement.epoch.to_string(),
+        "ready": place.room == Room::Ready,
+        "lane": place.lane,
+        "member": member_of(place),
         "legs": legs.map(|leg| json!({"leg": &*leg.leg, "verdict": verdict(&leg.verdict)})).collect::<Vec<_>>(),
     });
     // What is not there is nil in Lua; null would be something.

@@ -59,6 +59,16 @@ impl Database for Outbox {
         })
     }
 
+    async fn set_back(&self) -> Result<()> {
+        let failed = |error: redis::RedisError| Error::new(ErrorKind::Backend, "Redis failed").with_source(error);
+        let client = redis::Client::open(self.server.url()).map_err(failed)?;
+        let mut connection = client.get_multiplexed_async_connection().await.map_err(failed)?;
+        let rooms = (0..80).flat_map(|lane| ["ready", "ready-row"].map(|room| format!("{{outbox}}:{room}:{lane}")));
+        let mut delete = redis::cmd("DEL");
+        delete.arg("{outbox}:seq").arg(rooms.collect::<Vec<_>>());
+        delete.query_async(&mut connection).await.map_err(failed)
+    }
+
     async fn execute(&self, _: &str) -> Result<u64> {
         Err(no_sql())
     }

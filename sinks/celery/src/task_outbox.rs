@@ -164,6 +164,7 @@ fn delivery(message: &Message) -> Delivery {
             lane: 0,
             seq: 0,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

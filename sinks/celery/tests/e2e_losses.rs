@@ -54,6 +54,7 @@ fn stored(content_type: &str, payload: &str) -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     })

@@ -35,6 +35,7 @@ fn task() -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     })

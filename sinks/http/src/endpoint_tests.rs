@@ -28,6 +28,7 @@ fn message(key: &str, endpoint: &str) -> Arc<Delivery> {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     })

@@ -30,7 +30,8 @@ impl PostgresTable {
         settings.statement_timeout = config.statement_timeout;
         "sendoff celery-relay".clone_into(&mut settings.application_name);
         let connector = Connector::new(&settings)?;
-        let pool = |size, with| Pool::new(connector.clone(), size, config.statement_timeout, with);
+        let limit = config.statement_timeout;
+        let pool = |size, with| Pool::new(connector.clone(), size, limit, Some(limit), with);
         Ok(Self {
             claiming: pool(1, ASYNC_COMMIT),
             settling: pool(2, ASYNC_COMMIT),

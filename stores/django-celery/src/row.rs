@@ -90,6 +90,7 @@ impl Row {
                 lane: 0,
                 seq: self.id,
                 leg: None,
+                id: sendoff::Uuid::nil().into(),
                 spot: 0,
             },
         }))

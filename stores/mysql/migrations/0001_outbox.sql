@@ -60,7 +60,7 @@ CREATE TABLE IF NOT EXISTS outbox_waiting (
     last_error TEXT,
     history JSON NOT NULL,
     payload LONGBLOB NOT NULL,
-    PRIMARY KEY (lane, seq, leg),
+    PRIMARY KEY (lane, seq, leg, id),    -- numbers repeat after a failover: two messages may have one
     KEY ix_outbox_waiting_due (due_at, seq),
     KEY ix_outbox_waiting_key (lane, `key`, leg, seq),
     KEY ix_outbox_waiting_id (id)
@@ -94,7 +94,7 @@ CREATE TABLE IF NOT EXISTS outbox_dead (
     last_error TEXT,
     history JSON NOT NULL,
     payload LONGBLOB NOT NULL,
-    PRIMARY KEY (lane, seq, leg),
+    PRIMARY KEY (lane, seq, leg, id),
     KEY ix_outbox_dead_at (dead_at),
     KEY ix_outbox_dead_id (id),
     KEY ix_outbox_dead_blocks (blocks, lane, `key`, leg)
@@ -127,12 +127,14 @@ CREATE TABLE IF NOT EXISTS outbox_delivered (
     KEY ix_outbox_delivered_id (id)
 ) ENGINE = InnoDB ROW_FORMAT = DYNAMIC DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Relays that run. A lease is a row here that has not run out; every lane of its owner hangs on it.
+-- Relays that run. A lease is a row here that has not run out; every lane of its owner hangs on it. One that ends further
+-- ahead than it is long, by more than a fifth, is none: the server's clock was set back.
 CREATE TABLE IF NOT EXISTS outbox_relay (
     owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,  -- made anew at every start of a process
     name VARCHAR(1024) NOT NULL,                                       -- for people: host and pid
     started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
-    until DATETIME(6) NOT NULL
+    until DATETIME(6) NOT NULL,
+    lease BIGINT NOT NULL                                              -- its length in microseconds
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
 -- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
@@ -144,7 +146,8 @@ CREATE TABLE IF NOT EXISTS outbox_lane (
     crashes INT NOT NULL DEFAULT 0,
     suspect_crashes INT NOT NULL DEFAULT 0,
     suspect_seq BIGINT,
-    suspect_leg VARBINARY(255)
+    suspect_leg VARBINARY(255),
+    suspect_id VARBINARY(36)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT IGNORE INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)
@@ -320,7 +323,9 @@ BEGIN
         priority, max_attempts, seq, available_at, created_at, id, schema_version, available_at, expires_at,
         'scheduled', topic, CAST(`key` AS BINARY), content_type, headers, aggregate_type, aggregate_id,
         idempotency_key, '[]', payload
-    FROM outbox_message WHERE lane = 80 AND seq = p_seq;
+    FROM outbox_message WHERE lane = 80 AND seq = p_seq
+    -- The same message, in the same place: it goes its own way.
+    ON DUPLICATE KEY UPDATE outbox_waiting.seq = outbox_waiting.seq;
     DELETE FROM outbox_message WHERE lane = 80 AND seq = p_seq;
 END;
 

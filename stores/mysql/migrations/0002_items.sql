@@ -2,7 +2,8 @@
 -- transaction like a message, and never touched by a relay. Each statement can be run again; the view comes last.
 --
 -- next_attempt_at of a running item is the end of its lease, and NULL once it has ended: so one index finds both what is
--- due and what a worker has left behind, and nothing else. claim counts the hand-outs of an item.
+-- due and what a worker has left behind, and nothing else. claim is the number of the last hand-out, drawn by lot: none is
+-- ever used twice, not even after a failover that lost the last one.
 CREATE TABLE IF NOT EXISTS outbox_item (
     seq BIGINT NOT NULL AUTO_INCREMENT PRIMARY KEY,
     claim BIGINT NOT NULL DEFAULT 0,

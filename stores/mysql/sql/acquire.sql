@@ -1,12 +1,12 @@
 -- The shared lock keeps an eviction of this very relay from passing unseen.
-SELECT 1 FROM outbox_relay WHERE owner = :owner AND until > UTC_TIMESTAMP(6) LOCK IN SHARE MODE;
+SELECT 1 FROM outbox_relay WHERE owner = :owner AND {lease_is_valid} LOCK IN SHARE MODE;
 
 -- Lanes that look free, in strides, so that everybody gets some of every kind. Not locked: a lock here would be put on
 -- every lane that is sorted, also on those that are left to others.
 SELECT lane FROM outbox_lane WHERE owner IS NULL ORDER BY lane % 8, lane;
 
 -- Of these, those that are free; two relays that ask at once get different ones.
-SELECT lane, epoch + 1, crashes, suspect_seq, HEX(suspect_leg), suspect_crashes
+SELECT lane, epoch + 1, crashes, suspect_seq, HEX(suspect_leg), suspect_crashes, suspect_id
 FROM outbox_lane FORCE INDEX (PRIMARY)
 WHERE lane IN ({lanes}) AND owner IS NULL FOR UPDATE SKIP LOCKED;
 

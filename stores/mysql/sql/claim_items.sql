@@ -1,7 +1,7 @@
 -- What is due, in the order of claiming, and why an item cannot be handed out. Rows that another worker is claiming at this
 -- moment are passed over, so workers never wait for each other.
 SELECT
-    seq, claim, id, topic, payload, content_type, headers, `key`, aggregate_type, aggregate_id, schema_version,
+    seq, id, topic, payload, content_type, headers, `key`, aggregate_type, aggregate_id, schema_version,
     idempotency_key, priority, TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00.000000', created_at),
     TIMESTAMPDIFF(MICROSECOND, TIMESTAMP'1970-01-01 00:00:00.000000', expires_at), attempts + 1,
     coalesce(max_attempts, (
@@ -17,15 +17,15 @@ FROM outbox_item FORCE INDEX (ix_outbox_item_due)
 WHERE next_attempt_at <= UTC_TIMESTAMP(6)
 ORDER BY next_attempt_at, seq LIMIT :limit FOR UPDATE SKIP LOCKED;
 
--- Hands out what was locked.
-UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (seq BIGINT PATH '$[0]')) AS s
+-- Hands out what was locked: seq, and the number of the hand-out.
+UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (seq BIGINT PATH '$[0]', claim BIGINT PATH '$[1]')) AS s
 STRAIGHT_JOIN outbox_item AS i FORCE INDEX (PRIMARY) ON i.seq = s.seq
-SET i.state = 'running', i.claim = i.claim + 1, i.attempts = i.attempts + 1, i.lease_owner = CAST(:worker AS BINARY),
+SET i.state = 'running', i.claim = s.claim, i.attempts = i.attempts + 1, i.lease_owner = CAST(:worker AS BINARY),
     i.leased_at = UTC_TIMESTAMP(6), i.lease_until = UTC_TIMESTAMP(6) + INTERVAL :lease MICROSECOND,
     i.next_attempt_at = UTC_TIMESTAMP(6) + INTERVAL :lease MICROSECOND;
 
 -- Gives up what was locked and cannot be handed out.
 UPDATE outbox_item
-SET state = 'failed', claim = claim + 1, lease_owner = NULL, leased_at = NULL, lease_until = NULL,
+SET state = 'failed', claim = :claim, lease_owner = NULL, leased_at = NULL, lease_until = NULL,
     next_attempt_at = NULL, last_error = :error
 WHERE seq = :seq;

@@ -15,10 +15,12 @@ SELECT
             'error', CONVERT(UNHEX(s.error) USING utf8mb4))),
     w.payload
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
-    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', had VARCHAR(510) PATH '$[2]', leg VARCHAR(510) PATH '$[3]',
-    reason VARCHAR(16) PATH '$[4]', error LONGTEXT PATH '$[5]', charged INT PATH '$[6]', blocks INT PATH '$[7]')) AS s
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', had VARCHAR(510) PATH '$[2]', id VARCHAR(72) PATH '$[3]',
+    leg VARCHAR(510) PATH '$[4]', reason VARCHAR(16) PATH '$[5]', error LONGTEXT PATH '$[6]', charged INT PATH '$[7]',
+    blocks INT PATH '$[8]')) AS s
 STRAIGHT_JOIN outbox_waiting AS w FORCE INDEX (PRIMARY)
     ON w.lane = s.lane AND w.seq = s.seq AND w.leg = UNHEX(s.had)
+    AND w.id = CONVERT(UNHEX(s.id) USING ascii) AND CAST(w.id AS BINARY) = UNHEX(s.id)
 ON DUPLICATE KEY UPDATE
     attempts = VALUES(attempts), dead_at = UTC_TIMESTAMP(6), blocks = VALUES(blocks), reason = VALUES(reason),
     last_error = VALUES(last_error), history = VALUES(history)

@@ -1,11 +1,11 @@
 -- Whether there is anything to do: relays ask every few seconds.
-SELECT EXISTS (SELECT 1 FROM outbox_relay WHERE until <= UTC_TIMESTAMP(6))
+SELECT EXISTS (SELECT 1 FROM outbox_relay WHERE NOT {lease_is_valid})
     OR EXISTS (
         SELECT 1 FROM outbox_lane AS l WHERE l.owner IS NOT NULL
             AND NOT EXISTS (SELECT 1 FROM outbox_relay AS r WHERE r.owner = l.owner));
 
 -- A relay with a settlement under way holds a lock on its row: it is skipped, and evicted the next time.
-SELECT owner FROM outbox_relay WHERE until <= UTC_TIMESTAMP(6) FOR UPDATE SKIP LOCKED;
+SELECT owner FROM outbox_relay WHERE NOT {lease_is_valid} FOR UPDATE SKIP LOCKED;
 
 DELETE r
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (owner VARCHAR(36) CHARACTER SET ascii PATH '$[0]')) AS s
@@ -21,3 +21,8 @@ UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (
 STRAIGHT_JOIN outbox_lane AS l FORCE INDEX (PRIMARY) ON l.lane = s.lane AND l.owner = s.owner
 SET l.owner = NULL, l.epoch = l.epoch + 1, l.crashes = l.crashes + 1,
     l.suspect_crashes = l.suspect_crashes + (l.suspect_seq IS NOT NULL);
+
+-- Relays whose lease ran out more than a moment ago, in microseconds, or is too far ahead, and which are still there: a
+-- transaction of theirs has a lock.
+SELECT owner FROM outbox_relay
+WHERE NOT {lease_is_valid} AND NOT until BETWEEN UTC_TIMESTAMP(6) - INTERVAL :moment MICROSECOND AND UTC_TIMESTAMP(6);

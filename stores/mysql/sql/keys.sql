@@ -15,15 +15,24 @@ WITH blocked AS (
     SELECT m.lane, m.`key`, m.leg, m.held,
         (SELECT min(d.seq) FROM outbox_dead AS d
             WHERE d.blocks AND d.lane = m.lane AND d.`key` = m.`key` AND d.leg IN (m.leg, '')) AS dead_seq,
+        (SELECT d.id FROM outbox_dead AS d
+            WHERE d.blocks AND d.lane = m.lane AND d.`key` = m.`key` AND d.leg IN (m.leg, '')
+            ORDER BY d.seq, d.id LIMIT 1) AS dead_id,
         (SELECT min(w.seq) FROM outbox_waiting AS w
             WHERE w.lane = m.lane AND w.`key` = m.`key` AND w.leg IN (m.leg, '') AND w.state IN ('retry', 'held', 'down')
-                AND w.due_at IS NOT NULL) AS due_seq
+                AND w.due_at IS NOT NULL) AS due_seq,
+        (SELECT w.id FROM outbox_waiting AS w
+            WHERE w.lane = m.lane AND w.`key` = m.`key` AND w.leg IN (m.leg, '') AND w.state IN ('retry', 'held', 'down')
+                AND w.due_at IS NOT NULL
+            ORDER BY w.seq, w.id LIMIT 1) AS due_id
     FROM most AS m
 )
 SELECT h.`key`, h.leg, h.lane, h.held, coalesce(d.id, w.id), CASE WHEN d.id IS NOT NULL THEN 'dead' ELSE
     coalesce(w.state, 'held') END, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', w.due_at), coalesce(d.last_error, w.last_error)
 FROM heads AS h
-LEFT JOIN outbox_dead AS d ON d.lane = h.lane AND d.seq = h.dead_seq AND d.leg IN (h.leg, '') AND d.blocks
+LEFT JOIN outbox_dead AS d
+    ON d.lane = h.lane AND d.seq = h.dead_seq AND d.id = h.dead_id AND d.leg IN (h.leg, '') AND d.blocks
 LEFT JOIN outbox_waiting AS w
-    ON h.dead_seq IS NULL AND w.lane = h.lane AND w.seq = h.due_seq AND w.leg IN (h.leg, '') AND w.due_at IS NOT NULL
+    ON h.dead_seq IS NULL AND w.lane = h.lane AND w.seq = h.due_seq AND w.id = h.due_id AND w.leg IN (h.leg, '')
+    AND w.due_at IS NOT NULL
 ORDER BY h.held DESC, h.`key`, h.leg

@@ -1,7 +1,8 @@
--- All lanes, who holds them, and how much is in them.
+-- All lanes, who holds them, and how much is in them. A lease that ends too far ahead is none.
 SELECT l.lane, l.epoch, l.owner, r.name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.until), l.crashes,
     coalesce(m.ready, 0)
 FROM outbox_lane AS l
 LEFT JOIN outbox_relay AS r ON r.owner = l.owner
+    AND r.until <= UTC_TIMESTAMP(6) + INTERVAL (r.lease + r.lease DIV 5) MICROSECOND
 LEFT JOIN (SELECT lane, count(*) AS ready FROM outbox_message GROUP BY lane) AS m ON m.lane = l.lane
 ORDER BY l.lane

@@ -4,5 +4,6 @@ SELECT 1 FROM outbox_relay WHERE owner = :owner FOR UPDATE;
 
 -- Gives lanes back. A new epoch, so that what was read before can no longer be settled.
 UPDATE outbox_lane FORCE INDEX (PRIMARY)
-SET owner = NULL, epoch = epoch + 1, suspect_seq = NULL, suspect_leg = NULL, suspect_crashes = 0
+SET owner = NULL, epoch = epoch + 1, suspect_seq = NULL, suspect_leg = NULL, suspect_id = NULL,
+    suspect_crashes = 0
 WHERE owner = :owner AND lane IN ({lanes});

@@ -1,4 +1,6 @@
--- Rows (lane, seq) whose legs have all been moved elsewhere.
+-- Rows (as in settle_delivered) whose legs have all been moved elsewhere.
 DELETE m
-FROM JSON_TABLE(:rows, '$[*]' COLUMNS (lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]')) AS s
-STRAIGHT_JOIN outbox_message AS m FORCE INDEX (PRIMARY) ON m.lane = s.lane AND m.seq = s.seq
+FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', id VARCHAR(72) PATH '$[3]')) AS s
+STRAIGHT_JOIN outbox_message AS m FORCE INDEX (PRIMARY)
+    ON m.lane = s.lane AND m.seq = s.seq AND CAST(m.id AS BINARY) = UNHEX(s.id)

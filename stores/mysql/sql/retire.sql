@@ -2,5 +2,6 @@
 DELETE FROM outbox_relay WHERE owner = :owner;
 
 UPDATE outbox_lane
-SET owner = NULL, epoch = epoch + 1, crashes = 0, suspect_seq = NULL, suspect_leg = NULL, suspect_crashes = 0
+SET owner = NULL, epoch = epoch + 1, crashes = 0, suspect_seq = NULL, suspect_leg = NULL, suspect_id = NULL,
+    suspect_crashes = 0
 WHERE owner = :owner;

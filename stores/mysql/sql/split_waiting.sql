@@ -18,7 +18,10 @@ SELECT
             'error', CONVERT(UNHEX(s.error) USING utf8mb4)))),
     w.payload
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
-    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', leg VARCHAR(510) PATH '$[2]', state VARCHAR(16) PATH '$[3]',
-    delay BIGINT PATH '$[4]', charged INT PATH '$[5]', error LONGTEXT PATH '$[6]')) AS s
-STRAIGHT_JOIN outbox_waiting AS w FORCE INDEX (PRIMARY) ON w.lane = s.lane AND w.seq = s.seq AND w.leg = ''
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', had VARCHAR(510) PATH '$[2]', id VARCHAR(72) PATH '$[3]',
+    leg VARCHAR(510) PATH '$[4]', state VARCHAR(16) PATH '$[5]', delay BIGINT PATH '$[6]', charged INT PATH '$[7]',
+    error LONGTEXT PATH '$[8]')) AS s
+STRAIGHT_JOIN outbox_waiting AS w FORCE INDEX (PRIMARY)
+    ON w.lane = s.lane AND w.seq = s.seq AND w.leg = ''
+    AND w.id = CONVERT(UNHEX(s.id) USING ascii) AND CAST(w.id AS BINARY) = UNHEX(s.id)
 ON DUPLICATE KEY UPDATE outbox_waiting.seq = outbox_waiting.seq

@@ -1,5 +1,5 @@
--- Legs of ready rows that have to wait: lane, seq, leg in hexadecimal, state, delay in microseconds, whether charged,
--- error in hexadecimal or NULL for one that is held. Whether a held one may go after all is decided when all rows of the
+-- Legs of ready rows that have to wait: lane, seq, the leg it had (none), id, the leg it waits for, state, delay in
+-- microseconds, whether charged, error, or NULL for one that is held; texts in hexadecimal. Whether a held one may go after all is decided when all rows of the
 -- settlement are where they belong. A row that is there already is the same leg of the same message: it goes its own way.
 INSERT INTO outbox_waiting (
     lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, leg,
@@ -16,7 +16,9 @@ SELECT
         'error', CONVERT(UNHEX(s.error) USING utf8mb4)))),
     m.payload
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
-    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', leg VARCHAR(510) PATH '$[2]', state VARCHAR(16) PATH '$[3]',
-    delay BIGINT PATH '$[4]', charged INT PATH '$[5]', error LONGTEXT PATH '$[6]')) AS s
-STRAIGHT_JOIN outbox_message AS m FORCE INDEX (PRIMARY) ON m.lane = s.lane AND m.seq = s.seq
+    lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', had VARCHAR(510) PATH '$[2]', id VARCHAR(72) PATH '$[3]',
+    leg VARCHAR(510) PATH '$[4]', state VARCHAR(16) PATH '$[5]', delay BIGINT PATH '$[6]', charged INT PATH '$[7]',
+    error LONGTEXT PATH '$[8]')) AS s
+STRAIGHT_JOIN outbox_message AS m FORCE INDEX (PRIMARY)
+    ON m.lane = s.lane AND m.seq = s.seq AND CAST(m.id AS BINARY) = UNHEX(s.id)
 ON DUPLICATE KEY UPDATE outbox_waiting.seq = outbox_waiting.seq

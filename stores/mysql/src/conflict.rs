@@ -28,12 +28,19 @@ impl Attempts {
     }
 }
 
-/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one.
+/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one. With `$owner` in the
+/// name of that relay: see [`crate::guard`].
 macro_rules! transact {
-    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {{
+    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {
+        $crate::conflict::transact!(@ $pool.begin($what), $what, $lent => $work)
+    };
+    ($pool:expr, $owner:expr, $what:expr, $lent:ident => $work:expr) => {
+        $crate::conflict::transact!(@ $pool.begin_for($what, $owner), $what, $lent => $work)
+    };
+    (@ $begin:expr, $what:expr, $lent:ident => $work:expr) => {{
         let mut attempts = $crate::conflict::Attempts::default();
         loop {
-            let mut $lent = $pool.begin($what).await?;
+            let mut $lent = $begin.await?;
             let done: sendoff::Result<_> = match $work {
                 Ok(done) => $lent.commit($what).await.map(|()| done),
                 Err(error) => Err(error),

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use mysql_async::{Row as MysqlRow, Value};
-use sendoff::store::{BlockedKey, Delivery, Lane, Place, Room, Row};
+use sendoff::store::{BlockedKey, Delivery, Lane, Place, Room, Row, RowId};
 use sendoff::{Headers, Result, Uuid};
 
 use crate::error::odd_answer;
@@ -39,6 +39,14 @@ pub(crate) fn text(what: &str, row: &MysqlRow, at: usize) -> Result<String> {
     text_or_null(what, row, at)?.ok_or_else(|| odd_answer(what, format!("column {at} is NULL")))
 }
 
+/// The id of a row, byte by byte: a statement casts it to binary.
+pub(crate) fn row_id(what: &str, row: &MysqlRow, at: usize) -> Result<RowId> {
+    match value(row, at) {
+        Value::Bytes(id) => Ok(RowId::from_text(id)),
+        _ => Err(odd_answer(what, format!("column {at} is no id"))),
+    }
+}
+
 /// Text that may be anything in the table: what is not UTF-8 in it is replaced.
 pub(crate) fn lossy_or_null(row: &MysqlRow, at: usize) -> Option<String> {
     match value(row, at) {
@@ -65,19 +73,33 @@ pub(crate) fn blocked_key(what: &str, row: &MysqlRow) -> Result<Option<BlockedKe
 
 /// Text as it is put into statements: in hexadecimal, so that nothing in it means anything.
 pub(crate) fn hex(text: &str) -> String {
+    hex_of(text.as_bytes())
+}
+
+/// An id in the same way, as its row has it.
+pub(crate) fn id_hex(id: &RowId) -> String {
+    id.with_text(hex_of)
+}
+
+fn hex_of(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    let nibbles = text.bytes().flat_map(|byte| [byte >> 4, byte & 15]);
+    let nibbles = bytes.iter().flat_map(|byte| [byte >> 4, byte & 15]);
     nibbles.map(|nibble| char::from(DIGITS[usize::from(nibble)])).collect()
 }
 
 /// What [`hex`] and the database's HEX wrote; `None` when it is not UTF-8.
 pub(crate) fn unhex(digits: &str) -> Option<String> {
+    String::from_utf8(unhex_bytes(digits)?).ok()
+}
+
+/// The same, whatever bytes these are.
+pub(crate) fn unhex_bytes(digits: &str) -> Option<Vec<u8>> {
     let digit = |byte: &u8| char::from(*byte).to_digit(16);
     let bytes = digits.as_bytes().chunks(2).map(|pair| match pair {
         [high, low] => u8::try_from(16 * digit(high)? + digit(low)?).ok(),
         _ => None,
     });
-    String::from_utf8(bytes.collect::<Option<_>>()?).ok()
+    bytes.collect()
 }
 
 /// Microseconds, at most a hundred years, which every column takes.
@@ -128,6 +150,7 @@ pub(crate) fn message(room: Room, row: &MysqlRow) -> Result<Row> {
         room,
         lane: lane(WHAT, row, 0)?,
         seq: number(WHAT, row, 1)?,
+        id: row_id(WHAT, row, 4)?,
         leg: (!leg.is_empty()).then(|| Arc::from(leg)),
         spot: 0,
     };

@@ -62,6 +62,15 @@ pub(crate) fn is_conflict(error: &Error) -> bool {
         .any(|said| matches!(said.code, 1213 | 1205 | 1020 | 3058))
 }
 
+/// Whether the server has no locks by name: a cluster that does without (1235, and 1105 by its own rules), or no such
+/// function at all.
+pub(crate) fn has_no_names(error: &Error) -> bool {
+    let sources = std::iter::successors(StdError::source(error), |error| StdError::source(*error));
+    sources
+        .filter_map(|source| source.downcast_ref::<ServerError>())
+        .any(|said| matches!(said.code, 1235 | 1105 | 1305))
+}
+
 /// The URL is no use.
 pub(crate) fn bad_url(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, what)

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sendoff::store::{Lane, LaneGrant, ReadRequest, Room};
+use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room, RowId};
 
-/// A ready row: its lane and its number.
-pub(crate) type Spot = (Lane, i64);
+/// A ready row: its lane, its number and its id.
+pub(crate) type Spot = (Lane, i64, RowId);
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes(BTreeMap<Lane, State>);
@@ -14,8 +14,8 @@ pub(crate) struct Lanes(BTreeMap<Lane, State>);
 struct State {
     /// How many rows to ask for, on top of those in hand, when there are too many to look at all of them.
     size: usize,
-    /// What was returned and is still in the ready table.
-    in_hand: BTreeSet<i64>,
+    /// What was returned and is still in the ready table: its numbers, and whose they are.
+    in_hand: BTreeMap<i64, RowId>,
 }
 
 impl Lanes {
@@ -52,7 +52,9 @@ impl Lanes {
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
         let places = request.settled.iter().chain(&request.forgotten);
         for place in places.filter(|place| place.room == Room::Ready) {
-            if let Some(state) = self.0.get_mut(&place.lane) {
+            if let Some(state) = self.0.get_mut(&place.lane)
+                && state.in_hand.get(&place.seq) == Some(&place.id)
+            {
                 state.in_hand.remove(&place.seq);
             }
         }
@@ -70,7 +72,7 @@ impl Lanes {
     /// its backlog gets it all. Tells whether there are any.
     pub(crate) fn resize(&mut self, asked: &[(Lane, usize)], found: &[Spot], limit: usize) -> bool {
         let mut counts: BTreeMap<Lane, usize> = BTreeMap::new();
-        for (lane, _) in found {
+        for (lane, ..) in found {
             *counts.entry(*lane).or_default() += 1;
         }
         let is_full = |(lane, asked): &&(Lane, usize)| counts.get(lane).is_some_and(|count| count >= asked);
@@ -87,18 +89,23 @@ impl Lanes {
         !full.is_empty()
     }
 
-    /// Of rows that were found, those that are not in hand, in the order in which they are to be returned.
-    pub(crate) fn fresh(&self, found: &[Spot]) -> Vec<Spot> {
-        let is_new = |(lane, seq): &&Spot| self.0.get(lane).is_some_and(|state| !state.in_hand.contains(seq));
-        let mut fresh: Vec<Spot> = found.iter().filter(is_new).copied().collect();
+    /// Of rows that were found, those that are not in hand, in the order in which they are to be returned. Another message
+    /// under a number that is in hand is new.
+    pub(crate) fn fresh(&self, found: &[Spot]) -> Vec<(Lane, i64)> {
+        let is_new = |(lane, seq, id): &&Spot| {
+            let state = self.0.get(lane);
+            state.is_some_and(|state| state.in_hand.get(seq) != Some(id))
+        };
+        let new = found.iter().filter(is_new).map(|(lane, seq, _)| (*lane, *seq));
+        let mut fresh: Vec<(Lane, i64)> = new.collect();
         fresh.sort_unstable_by_key(|(lane, seq)| (rank(*lane), *lane, *seq));
         fresh
     }
 
     /// This row is returned.
-    pub(crate) fn take(&mut self, (lane, seq): Spot) {
-        if let Some(state) = self.0.get_mut(&lane) {
-            state.in_hand.insert(seq);
+    pub(crate) fn take(&mut self, place: &Place) {
+        if let Some(state) = self.0.get_mut(&place.lane) {
+            state.in_hand.insert(place.seq, place.id.clone());
         }
     }
 }
@@ -115,7 +122,7 @@ fn rank(lane: Lane) -> u8 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sendoff::store::Place;
+    use sendoff::Uuid;
 
     fn lanes(numbers: &[Lane]) -> Lanes {
         let grant = |lane: &Lane| LaneGrant {
@@ -129,36 +136,59 @@ mod tests {
         lanes
     }
 
+    fn place(seq: i64, id: u128) -> Place {
+        Place {
+            room: Room::Ready,
+            lane: 1,
+            seq,
+            id: Uuid::from_u128(id).into(),
+            leg: None,
+            spot: 0,
+        }
+    }
+
+    fn spot(lane: Lane, seq: i64) -> Spot {
+        (lane, seq, Uuid::from_u128(7).into())
+    }
+
     #[test]
     fn a_row_with_a_lower_number_comes_before_those_that_were_read_already() {
         let mut lanes = lanes(&[1, 64]);
-        for spot in lanes.fresh(&[(1, 7), (1, 9)]) {
-            lanes.take(spot);
-        }
+        lanes.take(&place(7, 7));
+        lanes.take(&place(9, 7));
         // 5 was committed late.
-        let fresh = lanes.fresh(&[(1, 5), (1, 7), (1, 9), (1, 11), (64, 20)]);
-        assert_eq!(fresh, [(64, 20), (1, 5), (1, 11)]);
+        let found = [spot(1, 5), spot(1, 7), spot(1, 9), spot(1, 11), spot(64, 20)];
+        assert_eq!(lanes.fresh(&found), [(64, 20), (1, 5), (1, 11)]);
     }
 
     #[test]
     fn a_forgotten_row_is_new_again_and_a_lost_lane_is_nobodys() {
         let mut lanes = lanes(&[1]);
-        lanes.take((1, 7));
-        assert!(lanes.fresh(&[(1, 7)]).is_empty());
-        let place = Place {
-            room: Room::Ready,
-            lane: 1,
-            seq: 7,
-            leg: None,
-            spot: 0,
-        };
-        lanes.begin(&ReadRequest {
+        lanes.take(&place(7, 7));
+        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
+        let forget = |place| ReadRequest {
             forgotten: vec![place],
             ..ReadRequest::default()
-        });
-        assert_eq!(lanes.fresh(&[(1, 7)]), [(1, 7)]);
+        };
+        lanes.begin(&forget(place(7, 8)));
+        assert!(
+            lanes.fresh(&[spot(1, 7)]).is_empty(),
+            "what was forgotten is another message"
+        );
+        lanes.begin(&forget(place(7, 7)));
+        assert_eq!(lanes.fresh(&[spot(1, 7)]), [(1, 7)]);
         lanes.lost(&[1]);
-        assert!(lanes.fresh(&[(1, 7)]).is_empty());
+        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
+    }
+
+    #[test]
+    fn another_message_under_a_number_in_hand_is_new() {
+        let mut lanes = lanes(&[1]);
+        lanes.take(&place(7, 8));
+        assert_eq!(lanes.fresh(&[spot(1, 7)]), [(1, 7)]);
+        lanes.take(&place(7, 7));
+        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
+        assert_eq!(lanes.in_hand(), 1);
     }
 
     #[test]
@@ -166,7 +196,7 @@ mod tests {
         let mut lanes = lanes(&(0..80).collect::<Vec<_>>());
         for _ in 0..10 {
             let asked = lanes.shares(1000);
-            let hot: Vec<Spot> = (0..asked[3].1).map(|n| (asked[3].0, n as i64)).collect();
+            let hot: Vec<Spot> = (0..asked[3].1).map(|n| spot(asked[3].0, n as i64)).collect();
             assert!(lanes.resize(&asked, &hot, 1000));
         }
         let asked = lanes.shares(1000);

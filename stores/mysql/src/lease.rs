@@ -3,19 +3,31 @@
 use std::time::Duration;
 
 use mysql_async::params;
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Place, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use crate::conflict::transact;
-use crate::decode::{count, hex, lane, list, micros, number, number_or_null, text, text_or_null, unhex};
+use crate::decode::{
+    count, hex, id_hex, lane, list, micros, number, number_or_null, row_id, text, text_or_null, unhex,
+};
+use crate::guard::sessions_of;
 use crate::pool::Lent;
 use crate::store::Inner;
+
+/// How long a transaction may outlive its relay's lease.
+const MOMENT: Duration = Duration::from_millis(500);
+
+/// How often, and after which pause, to look whether a transaction that was ended is gone: it may have much to undo. What
+/// is left is found by the next eviction.
+const ROUNDS: usize = 20;
+const PAUSE: Duration = Duration::from_millis(25);
 
 impl Inner {
     pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
         let what = "the relay could not be registered";
-        transact!(self.lease_pool, what, lent => {
+        self.guard.learn(lease);
+        transact!(self.lease_pool, owner, what, lent => {
             let values = params! { "owner" => owner.to_string(), "name" => name, "lease" => micros(lease) };
             lent.change(what, self.texts.enlist.first(), values).await.map(drop)
         })
@@ -23,10 +35,21 @@ impl Inner {
 
     pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
         let what = "the lease could not be renewed";
-        transact!(self.lease_pool, what, lent => self.renew(&mut lent, what, owner, lease).await)
+        self.guard.learn(lease);
+        let (alive, relays) =
+            transact!(self.lease_pool, owner, what, lent => self.renew(&mut lent, what, owner, lease).await)?;
+        // Not in the transaction: it waits for nobody while it has a lock on the relay's row.
+        let history = Some(self.history(what).await?);
+        Ok(Heartbeat { alive, relays, history })
     }
 
-    async fn renew(&self, lent: &mut Lent, what: &str, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
+    async fn renew(
+        &self,
+        lent: &mut Lent,
+        what: &str,
+        owner: OwnerId,
+        lease: Duration,
+    ) -> Result<(bool, Vec<OwnerId>)> {
         let values = params! { "owner" => owner.to_string(), "lease" => micros(lease) };
         let renewed = lent.change(what, self.texts.heartbeat.first(), values).await?;
         let rows = lent.rows(what, self.texts.relays.first(), ()).await?;
@@ -36,15 +59,12 @@ impl Inner {
                 relays.push(OwnerId(id));
             }
         }
-        Ok(Heartbeat {
-            alive: renewed > 0,
-            relays,
-        })
+        Ok((renewed > 0, relays))
     }
 
     pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
         let what = "lanes could not be leased";
-        transact!(self.lease_pool, what, lent => self.take_lanes(&mut lent, what, owner, limit).await)
+        transact!(self.lease_pool, owner, what, lent => self.take_lanes(&mut lent, what, owner, limit).await)
     }
 
     async fn take_lanes(&self, lent: &mut Lent, what: &str, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
@@ -71,6 +91,7 @@ impl Inner {
                         None => None,
                         Some(seq) => Some(Suspect {
                             seq,
+                            id: row_id(what, row, 6)?,
                             leg: text_or_null(what, row, 4)?.and_then(|leg| unhex(&leg)).map(Into::into),
                             crashes: small(number(what, row, 5)?),
                         }),
@@ -89,7 +110,7 @@ impl Inner {
         let what = "lanes could not be given back";
         let sql = &self.texts.release;
         let give_back = sql.at(1).replace("{lanes}", &list(lanes));
-        transact!(self.lease_pool, what, lent => {
+        transact!(self.lease_pool, owner, what, lent => {
             let owner = owner.to_string();
             match lent.rows(what, sql.at(0), params! { "owner" => &owner }).await {
                 Ok(me) if me.is_empty() => Ok(()),
@@ -102,7 +123,7 @@ impl Inner {
     pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
         let what = "the relay could not be struck off";
         let sql = &self.texts.retire;
-        transact!(self.lease_pool, what, lent => {
+        transact!(self.lease_pool, owner, what, lent => {
             let owner = owner.to_string();
             match lent.change(what, sql.at(0), params! { "owner" => &owner }).await {
                 Ok(_) => lent.change(what, sql.at(1), params! { "owner" => owner }).await.map(drop),
@@ -118,7 +139,62 @@ impl Inner {
         if needed == 0 {
             return Ok(0);
         }
-        transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)
+        let freed = transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)?;
+        Ok(freed + self.end_stuck(what).await?)
+    }
+
+    /// Strikes off relays that are past their lease and have a transaction under way. One that its process will still end
+    /// has a moment for it; then its connection is ended, whatever became of the process.
+    pub(crate) async fn end_stuck(&self, what: &str) -> Result<u64> {
+        let mut freed = 0;
+        for _ in 0..ROUNDS {
+            let values = params! { "moment" => micros(MOMENT) };
+            let stuck = self.lease_pool.rows(what, self.texts.evict.at(5), values).await?;
+            let mut ended = false;
+            for row in &stuck {
+                ended |= self.end_sessions(what, &text(what, row, 0)?).await?;
+            }
+            if !ended {
+                break;
+            }
+            tokio::time::sleep(PAUSE).await;
+            freed += transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)?;
+        }
+        Ok(freed)
+    }
+
+    /// Ends the connections with a transaction of this relay. Tells whether there were any.
+    async fn end_sessions(&self, what: &str, owner: &str) -> Result<bool> {
+        if !self.guard.has_names() {
+            return Ok(false);
+        }
+        let found = self.lease_pool.rows(what, &sessions_of(owner), ()).await?;
+        let Some(row) = found.first() else { return Ok(false) };
+        let mut ended = false;
+        for at in 0..row.len() {
+            let Some(session) = number_or_null(what, row, at)? else {
+                continue;
+            };
+            let mut lent = self.lease_pool.lend().await?;
+            match lent.script(what, &format!("KILL {session}")).await {
+                Ok(()) => {
+                    tracing::warn!(
+                        event = "session_ended",
+                        owner,
+                        session,
+                        "a relay's lease ran out and its transaction was still open"
+                    );
+                    ended = true;
+                }
+                // Gone by itself, or another account's: the server's limits of time end that.
+                Err(error) if error.kind() != ErrorKind::Unreachable => {
+                    tracing::debug!(event = "session_not_ended", owner, session, %error, "left to its limits of time");
+                }
+                Err(error) => return Err(error),
+            }
+            lent.give_back();
+        }
+        Ok(ended)
     }
 
     pub(crate) async fn strike_off(&self, lent: &mut Lent, what: &str) -> Result<u64> {
@@ -147,19 +223,20 @@ impl Inner {
     pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let what = "lanes could not be absolved";
         let sql = self.texts.absolve.first().replace("{lanes}", &list(lanes));
-        transact!(self.lease_pool, what, lent => {
+        transact!(self.lease_pool, owner, what, lent => {
             lent.change(what, &sql, params! { "owner" => owner.to_string() }).await.map(drop)
         })
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         let what = "the suspect could not be noted";
-        transact!(self.lease_pool, what, lent => {
+        transact!(self.lease_pool, owner, what, lent => {
             let values = params! {
                 "owner" => owner.to_string(),
                 "lane" => lane,
-                "seq" => row.map(|(seq, _)| seq),
-                "leg" => row.and_then(|(_, leg)| leg).map(hex),
+                "seq" => row.map(|row| row.seq),
+                "leg" => row.and_then(|row| row.leg.as_deref()).map(hex),
+                "id" => row.map(|row| id_hex(&row.id)),
             };
             lent.change(what, self.texts.suspect.first(), values).await.map(drop)
         })

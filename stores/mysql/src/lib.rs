@@ -7,7 +7,7 @@
 //! |---|---|
 //! | migrate | `migrate.rs` |
 //! | emit | `emit.rs` |
-//! | claim | `lease.rs` |
+//! | claim | `lease.rs`, `guard.rs`, `history.rs` |
 //! | read | `read.rs`, `lanes.rs`, `file.rs`, `decode.rs` |
 //! | settle | `settle/` |
 //! | operate | `operate/` |
@@ -33,6 +33,8 @@ mod decode;
 mod emit;
 mod error;
 mod file;
+mod guard;
+mod history;
 mod item;
 mod lanes;
 mod lease;

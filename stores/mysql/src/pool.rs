@@ -6,12 +6,14 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Params, Row};
+use sendoff::store::OwnerId;
 use sendoff::{Error, ErrorKind, Result};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 
 use crate::connect::Connector;
-use crate::error::{from_driver, timed_out};
+use crate::error::{from_driver, has_no_names, timed_out};
+use crate::guard::Guard;
 
 /// Connections to one database.
 #[derive(Debug, Clone)]
@@ -23,16 +25,27 @@ struct Inner {
     idle: Mutex<Vec<Conn>>,
     permits: Arc<Semaphore>,
     limit: Duration,
+    guard: Option<Arc<Guard>>,
 }
 
 impl Pool {
     /// At most `size` connections, on which one statement may take as long as `limit`.
     pub fn new(connector: Connector, size: usize, limit: Duration) -> Self {
+        Self::with(connector, size, limit, None)
+    }
+
+    /// The same, where the server ends transactions whose client is gone.
+    pub(crate) fn guarded(connector: Connector, size: usize, limit: Duration, guard: Arc<Guard>) -> Self {
+        Self::with(connector, size, limit, Some(guard))
+    }
+
+    fn with(connector: Connector, size: usize, limit: Duration, guard: Option<Arc<Guard>>) -> Self {
         Self(Arc::new(Inner {
             connector,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(size)),
             limit,
+            guard,
         }))
     }
 
@@ -56,6 +69,7 @@ impl Pool {
         Ok(Lent {
             conn,
             fresh,
+            end: "",
             pool: self.clone(),
             _permit: permit,
         })
@@ -67,12 +81,36 @@ impl Pool {
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
     pub async fn begin(&self, what: &str) -> Result<Lent> {
+        self.begin_as(what, None).await
+    }
+
+    /// The same in the name of a relay, so that others can end it when that one's lease has run out.
+    pub(crate) async fn begin_for(&self, what: &str, owner: OwnerId) -> Result<Lent> {
+        self.begin_as(what, Some(owner)).await
+    }
+
+    async fn begin_as(&self, what: &str, owner: Option<OwnerId>) -> Result<Lent> {
         loop {
             let mut lent = self.lend().await?;
-            match lent.script(what, "START TRANSACTION").await {
-                Ok(()) => return Ok(lent),
-                Err(error) if lent.fresh || error.kind() != ErrorKind::Unreachable => return Err(error),
-                Err(_) => self.forget_idle(),
+            let begun = match &self.0.guard {
+                Some(guard) => {
+                    lent.end = guard.end();
+                    lent.script(what, &guard.begin(owner)).await
+                }
+                None => lent.script(what, "START TRANSACTION").await,
+            };
+            let Err(error) = begun else {
+                return Ok(lent);
+            };
+            // The connection is closed below, and what was begun on it is over.
+            if has_no_names(&error)
+                && let Some(guard) = self.0.guard.as_ref().filter(|guard| guard.has_names())
+            {
+                guard.give_up_names();
+            } else if lent.fresh || error.kind() != ErrorKind::Unreachable {
+                return Err(error);
+            } else {
+                self.forget_idle();
             }
         }
     }
@@ -113,6 +151,8 @@ pub struct Lent {
     conn: Conn,
     /// Whether it was connected for this call.
     fresh: bool,
+    /// What else the end of its transaction takes.
+    end: &'static str,
     pool: Pool,
     _permit: OwnedSemaphorePermit,
 }
@@ -157,12 +197,14 @@ impl Lent {
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
     pub async fn commit(&mut self, what: &str) -> Result<()> {
-        self.script(what, "COMMIT").await
+        let end = format!("COMMIT{}", self.end);
+        self.script(what, &end).await
     }
 
     /// Gives up the transaction, and the connection, too, if that does not work.
     pub async fn roll_back(mut self, what: &str) {
-        if self.script(what, "ROLLBACK").await.is_ok() {
+        let end = format!("ROLLBACK{}", self.end);
+        if self.script(what, &end).await.is_ok() {
             self.give_back();
         }
     }

@@ -17,7 +17,7 @@ use sendoff::store::{Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Ro
 use sendoff::{ErrorKind, Result};
 use serde_json::{Value, json};
 
-use crate::decode::{hex, lane, list, message, number, text, unhex};
+use crate::decode::{hex, id_hex, lane, list, message, number, row_id, text, unhex};
 use crate::lanes::{Lanes, Spot};
 use crate::pool::Lent;
 use crate::store::{FIRST_SIDE_LANE, Inner, SIDE_LANES};
@@ -62,7 +62,7 @@ impl MysqlReader {
 
     async fn find_ready(&mut self, lent: &mut Lent, limit: usize) -> Result<Found> {
         let (spots, more) = self.look(lent, limit).await?;
-        if spots.iter().any(|(lane, _)| *lane >= FIRST_SIDE_LANE) {
+        if spots.iter().any(|(lane, ..)| *lane >= FIRST_SIDE_LANE) {
             self.store.file().await;
         }
         let fresh = self.lanes.fresh(&spots);
@@ -71,7 +71,7 @@ impl MysqlReader {
         }
         let places: Value = fresh.iter().map(|(lane, seq)| json!([lane, seq])).collect();
         let sql = self.store.texts.read_ready.at(2).replace("{rows}", &places.to_string());
-        let mut contents: HashMap<Spot, Row> = HashMap::with_capacity(fresh.len());
+        let mut contents: HashMap<(Lane, i64), Row> = HashMap::with_capacity(fresh.len());
         for row in &lent.text(WHAT, &sql).await? {
             let row = message(Room::Ready, row)?;
             contents.insert((row.place().lane, row.place().seq), row);
@@ -121,6 +121,7 @@ impl MysqlReader {
                 room: Room::Waiting,
                 lane: lane(WHAT, row, 0)?,
                 seq: number(WHAT, row, 1)?,
+                id: row_id(WHAT, row, 3)?,
                 leg: unhex(&leg).filter(|leg| !leg.is_empty()).map(Into::into),
                 spot: 0,
             };
@@ -134,7 +135,7 @@ impl MysqlReader {
         }
         let places: Value = fresh
             .iter()
-            .map(|(place, leg)| json!([place.lane, place.seq, leg]))
+            .map(|(place, leg)| json!([place.lane, place.seq, leg, id_hex(&place.id)]))
             .collect();
         let contents_of = sql.at(1).replace("{rows}", &places.to_string());
         let mut contents: HashMap<Place, Row> = HashMap::with_capacity(fresh.len());
@@ -151,6 +152,8 @@ impl MysqlReader {
         let mut page = Page {
             rows: Vec::with_capacity(due.rows.len() + ready.rows.len()),
             more: due.more || ready.more,
+            // Every read begins at the beginning of its lanes: nothing that it remembers depends on the history.
+            history_changed: false,
         };
         for row in due.rows {
             if self.waiting.insert(row.place().clone()) {
@@ -158,7 +161,7 @@ impl MysqlReader {
             }
         }
         for row in ready.rows {
-            self.lanes.take((row.place().lane, row.place().seq));
+            self.lanes.take(row.place());
             page.rows.push(row);
         }
         page
@@ -215,6 +218,6 @@ impl Drop for MysqlReader {
 
 fn spots(rows: &[mysql_async::Row]) -> Result<Vec<Spot>> {
     rows.iter()
-        .map(|row| Ok((lane(WHAT, row, 0)?, number(WHAT, row, 1)?)))
+        .map(|row| Ok((lane(WHAT, row, 0)?, number(WHAT, row, 1)?, row_id(WHAT, row, 2)?)))
         .collect()
 }

@@ -13,9 +13,12 @@ use sendoff::store::{
     Windows,
 };
 use sendoff::{Result, Uuid};
+use tokio::sync::Mutex;
 
 use crate::config::MysqlConfig;
 use crate::connect::Connector;
+use crate::guard::Guard;
+use crate::history::Life;
 use crate::pool::Pool;
 use crate::read::MysqlReader;
 use crate::texts::Texts;
@@ -50,6 +53,8 @@ pub(crate) struct Inner {
     pub(crate) work_pool: Pool,
     pub(crate) operate_pool: Pool,
     pub(crate) emit_pool: Pool,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) life: Mutex<Life>,
 }
 
 impl MysqlStore {
@@ -61,16 +66,20 @@ impl MysqlStore {
         let connector = Connector::new(&config)?;
         let limit = config.statement_timeout;
         let pool = |size, limit| Pool::new(connector.clone(), size, limit);
+        let guard = Arc::new(Guard::new(connector.lock_wait()));
+        let guarded = |size, limit| Pool::guarded(connector.clone(), size, limit, Arc::clone(&guard));
         Ok(Self(Arc::new(Inner {
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
             items: Outbox::builder().names(config.names.clone()).items().build(),
-            lease_pool: pool(2, limit.min(LEASE_LIMIT)),
+            lease_pool: guarded(2, limit.min(LEASE_LIMIT)),
             read_pool: pool(16, limit),
-            settle_pool: pool(4, limit),
+            settle_pool: guarded(4, limit),
             work_pool: pool(8, limit),
             operate_pool: pool(4, limit.max(OPERATE_LIMIT)),
             emit_pool: pool(64, limit),
+            guard,
+            life: Mutex::default(),
             config,
         })))
     }
@@ -124,7 +133,7 @@ impl RelayStore for MysqlStore {
         self.0.absolve(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         self.0.suspect(owner, lane, row).await
     }
 

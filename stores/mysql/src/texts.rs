@@ -6,8 +6,15 @@ use sendoff::emit::Names;
 const FILTER: &str = include_str!("../sql/filter.sql");
 const TO_HASTEN: &str = include_str!("../sql/to_hasten.sql");
 
+/// That a relay's lease counts: it has not run out, and does not end further ahead than it is long, which is what is left
+/// when the server's clock was set back.
+const LEASE_IS_VALID: &str = "(until > UTC_TIMESTAMP(6) \
+    AND until <= UTC_TIMESTAMP(6) + INTERVAL (lease + lease DIV 5) MICROSECOND)";
+
 fn with_conditions(text: &str) -> String {
-    text.replace("{to_hasten}\n", TO_HASTEN).replace("{filter}\n", FILTER)
+    text.replace("{to_hasten}\n", TO_HASTEN)
+        .replace("{filter}\n", FILTER)
+        .replace("{lease_is_valid}", LEASE_IS_VALID)
 }
 
 /// The statements of one file, in order.
@@ -85,6 +92,7 @@ texts!(
     hasten,
     hasten_count,
     heartbeat,
+    history,
     hold_back,
     keep_items,
     key_left,

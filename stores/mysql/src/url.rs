@@ -35,6 +35,23 @@ pub(crate) fn split(what: &str, url: &str) -> Result<(String, TlsParams)> {
     Ok((format!("{rest}{mark}{}", kept.join("&")), tls))
 }
 
+/// One URL for each host of a URL that names several (`mysql://user@one:3306,two:3306/shop`), in their order.
+pub(crate) fn one_by_one(url: &str) -> Vec<String> {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return vec![url.to_owned()];
+    };
+    let end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, behind) = rest.split_at(end);
+    let (user, hosts) = authority
+        .rsplit_once('@')
+        .map_or(("", authority), |(user, hosts)| (user, hosts));
+    let at = if authority.contains('@') { "@" } else { "" };
+    let hosts = hosts.split(',');
+    hosts
+        .map(|host| format!("{scheme}://{user}{at}{host}{behind}"))
+        .collect()
+}
+
 fn drivers_own(what: &str) -> sendoff::Error {
     sendoff::Error::new(sendoff::ErrorKind::Invalid, what)
         .because("its URL says how to encrypt in words of the driver: require_ssl, verify_ca, verify_identity, built_in_roots")
@@ -67,6 +84,20 @@ mod tests {
             assert_eq!(split("x", url).unwrap(), (url.to_owned(), TlsParams::default()));
         }
         assert_eq!(split("x", "mysql://u@h/d?sslmode=disable").unwrap().0, "mysql://u@h/d");
+    }
+
+    #[test]
+    fn each_host_has_a_url_of_its_own() {
+        assert_eq!(
+            one_by_one("mysql://u:p%40w@a:1,b:2/shop?tcp_nodelay=true"),
+            [
+                "mysql://u:p%40w@a:1/shop?tcp_nodelay=true",
+                "mysql://u:p%40w@b:2/shop?tcp_nodelay=true"
+            ]
+        );
+        for single in ["mysql://u@h/d", "mysql://h", "mysql://h/d?x=a,b", "nothing"] {
+            assert_eq!(one_by_one(single), [single]);
+        }
     }
 
     #[test]

@@ -202,14 +202,17 @@ impl Inner {
             match due.item {
                 Ok(item) => items.push(item),
                 Err(why) => {
-                    let values = params! { "seq" => due.seq, "error" => error_text(&why) };
+                    let values = params! {
+                        "seq" => due.claim.seq, "claim" => due.claim.number, "error" => error_text(&why),
+                    };
                     lent.change(what, sql.at(2), values).await?;
                 }
             }
         }
         if !items.is_empty() {
-            let seqs = json!(items.iter().map(|item| [item.claim.seq]).collect::<Vec<_>>());
-            let values = params! { "rows" => seqs.to_string(), "worker" => worker, "lease" => micros(lease) };
+            let claims = items.iter().map(|item| [item.claim.seq, item.claim.number]);
+            let claims = json!(claims.collect::<Vec<_>>());
+            let values = params! { "rows" => claims.to_string(), "worker" => worker, "lease" => micros(lease) };
             lent.change(what, sql.at(1), values).await?;
         }
         Ok((rows.len(), items))

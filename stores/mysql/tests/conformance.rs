@@ -119,6 +119,10 @@ impl Database for Schema {
             .collect())
     }
 
+    async fn set_back(&self) -> Result<()> {
+        self.execute("TRUNCATE TABLE outbox_message").await.map(drop)
+    }
+
     fn vandalism(&self) -> Vec<(&'static str, &'static str)> {
         vec![
             (

@@ -70,7 +70,8 @@ $$;
 CREATE TRIGGER tr_outbox_take_xid BEFORE INSERT ON outbox_message FOR EACH STATEMENT EXECUTE FUNCTION outbox_take_xid();
 
 -- Scheduled, backing off, held behind the failed head of its key, or waiting for a sink that is down. One row a leg:
--- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted.
+-- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted. Numbers
+-- repeat after a failover or a restored backup: a row is one message's only where the id is the same, too.
 CREATE TABLE outbox_waiting (
     lane smallint NOT NULL,
     priority smallint NOT NULL DEFAULT 0,
@@ -96,7 +97,7 @@ CREATE TABLE outbox_waiting (
     last_error text,
     history jsonb NOT NULL DEFAULT '[]',
     payload bytea NOT NULL,
-    PRIMARY KEY (lane, seq, leg)
+    PRIMARY KEY (lane, seq, leg, id)
 ) WITH (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 20000, autovacuum_vacuum_cost_delay = 0);
 CREATE INDEX ix_outbox_waiting_due ON outbox_waiting (due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX ix_outbox_waiting_key ON outbox_waiting (lane, key, leg, seq) WHERE key IS NOT NULL;
@@ -129,7 +130,7 @@ CREATE TABLE outbox_dead (
     last_error text,
     history jsonb NOT NULL DEFAULT '[]',
     payload bytea NOT NULL,
-    PRIMARY KEY (lane, seq, leg)
+    PRIMARY KEY (lane, seq, leg, id)
 );
 CREATE INDEX ix_outbox_dead_at ON outbox_dead (dead_at);
 CREATE INDEX ix_outbox_dead_id ON outbox_dead (id);
@@ -167,8 +168,15 @@ CREATE TABLE outbox_relay (
     owner uuid PRIMARY KEY,          -- made anew at every start of a process
     name text NOT NULL,              -- for people: host and pid
     started_at timestamptz NOT NULL DEFAULT now(),
-    until timestamptz NOT NULL
+    until timestamptz NOT NULL,
+    lease bigint NOT NULL            -- its length, in microseconds
 ) WITH (fillfactor = 10);
+
+-- Whether a lease holds. One that ends further ahead than it is long was given by a clock that has stepped back since: it
+-- must not keep the lanes of a relay that is gone for as long as the step was. Volatile, so that it is inlined.
+CREATE FUNCTION outbox_is_lease(p_until timestamptz, p_lease bigint) RETURNS boolean LANGUAGE sql VOLATILE AS $$
+    SELECT p_until > clock_timestamp() AND p_until <= clock_timestamp() + (p_lease + p_lease / 5) * interval '1 microsecond'
+$$;
 
 -- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
 -- the lane; suspect is the message that the owner was working on alone, after such crashes.
@@ -179,6 +187,7 @@ CREATE TABLE outbox_lane (
     crashes integer NOT NULL DEFAULT 0,
     suspect_crashes integer NOT NULL DEFAULT 0,
     suspect_seq bigint,
+    suspect_id uuid,
     suspect_leg text
 ) WITH (fillfactor = 10);
 INSERT INTO outbox_lane (lane) SELECT generate_series(0, 79);
@@ -366,16 +375,51 @@ REVOKE ALL ON FUNCTION outbox_emit_json FROM PUBLIC;
 -- The key-share lock on the relay's row conflicts with the eviction of that relay and with giving lanes back, and with
 -- nothing else: a lane that was checked here cannot change hands before this transaction ends. The lanes are looked at
 -- in a statement of their own, so that what happened while the lock was waited for is seen.
+-- A client that freezes or vanishes from here on must not keep its lanes for longer than its lease: the server ends a
+-- session that is idle in the transaction by then. Not every wait for a client counts as idle, so an advisory lock tells
+-- others whose settlement this is (see outbox_end_settlements).
 CREATE FUNCTION outbox_check_lanes(p_owner uuid, p_lanes smallint[], p_epochs bigint[]) RETURNS smallint[]
 LANGUAGE plpgsql AS $$
+DECLARE
+    v_until timestamptz;
 BEGIN
-    PERFORM 1 FROM outbox_relay WHERE owner = p_owner AND until > clock_timestamp() FOR KEY SHARE;
+    PERFORM pg_advisory_xact_lock_shared(uuid_hash_extended(p_owner, 0));
+    SELECT until INTO v_until FROM outbox_relay WHERE owner = p_owner AND outbox_is_lease(until, lease) FOR KEY SHARE;
     IF NOT FOUND THEN
         RETURN '{}';
     END IF;
+    PERFORM set_config(
+        'idle_in_transaction_session_timeout',
+        greatest(1, (extract(epoch FROM v_until - clock_timestamp()) * 1000)::integer)::text, true);
     RETURN ARRAY(
         SELECT l.lane FROM unnest(p_lanes, p_epochs) AS c (lane, epoch)
         JOIN outbox_lane AS l ON l.lane = c.lane AND l.epoch = c.epoch AND l.owner = p_owner);
+END
+$$;
+
+-- Ends settlements of relays whose lease is over: their transactions keep these relays from being evicted, and whoever
+-- began them may never end them. Returns how many were ended. A role may end the sessions of its own role; those of
+-- another one are left to the timeout of outbox_check_lanes.
+CREATE FUNCTION outbox_end_settlements() RETURNS integer LANGUAGE plpgsql AS $$
+DECLARE
+    v_pid integer;
+    v_ended integer := 0;
+BEGIN
+    FOR v_pid IN
+        SELECT l.pid FROM pg_locks AS l JOIN (
+            SELECT uuid_hash_extended(owner, 0) AS number FROM outbox_relay WHERE NOT outbox_is_lease(until, lease)
+        ) AS gone ON l.classid::bigint = gone.number >> 32 & 4294967295 AND l.objid::bigint = gone.number & 4294967295
+        WHERE l.locktype = 'advisory' AND l.objsubid = 1 AND l.mode = 'ShareLock' AND l.granted
+            AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+            AND l.pid <> pg_backend_pid()
+    LOOP
+        BEGIN
+            v_ended := v_ended + pg_terminate_backend(v_pid)::integer;
+        EXCEPTION WHEN insufficient_privilege THEN
+            NULL;
+        END;
+    END LOOP;
+    RETURN v_ended;
 END
 $$;
 
@@ -410,29 +454,29 @@ BEGIN
 END
 $$;
 
--- Deletes rows where the reader found them. Another row may be in a place by now, so the number decides. With statistics of
--- a moment when the table was nearly empty the planner would rather look for each number in all of the index, which takes
+-- Deletes rows where the reader found them. Another row may be in a place by now, so the id decides. With statistics of
+-- a moment when the table was nearly empty the planner would rather look for each row in all of the index, which takes
 -- seconds: there is no way left for it but by the places. It is planned anew each time, because only then is its list of
--- numbers looked up by hash.
-CREATE FUNCTION outbox_delete_spots(p_seqs bigint[], p_spots tid[]) RETURNS bigint
+-- ids looked up by hash.
+CREATE FUNCTION outbox_delete_spots(p_ids uuid[], p_spots tid[]) RETURNS bigint
 LANGUAGE plpgsql SET enable_seqscan = off SET enable_indexscan = off SET enable_bitmapscan = off AS $$
 DECLARE
     v_gone bigint;
 BEGIN
-    EXECUTE 'DELETE FROM outbox_message WHERE ctid = ANY ($1) AND seq = ANY ($2)' USING p_spots, p_seqs;
+    EXECUTE 'DELETE FROM outbox_message WHERE ctid = ANY ($1) AND id = ANY ($2)' USING p_spots, p_ids;
     GET DIAGNOSTICS v_gone = ROW_COUNT;
     RETURN v_gone;
 END
 $$;
 
--- Settles delivered messages of several lanes in one round trip: p_counts[i] of p_seqs, in order, belong to p_lanes[i].
+-- Settles delivered messages of several lanes in one round trip: p_counts[i] of the rows, in order, belong to p_lanes[i].
 -- Returns the lanes that the caller does not hold (any more); nothing of theirs is touched.
 -- Losing the commit in a crash of the server only sends messages twice, so it need not be waited for. The table may have
 -- been nearly empty when the plan was made, and be huge now: it must not be scanned as a whole.
 -- p_spots says where the reader found each row, which saves a descent of the index for every one of them. A table that was
 -- rewritten has its rows elsewhere: then the index is asked.
 CREATE FUNCTION outbox_settle_delivered(
-    p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[], p_spots tid[]
+    p_owner uuid, p_lanes smallint[], p_epochs bigint[], p_counts integer[], p_seqs bigint[], p_ids uuid[], p_spots tid[]
 ) RETURNS smallint[] LANGUAGE plpgsql AS $$
 DECLARE
     v_held smallint[];
@@ -442,14 +486,15 @@ BEGIN
     PERFORM set_config('synchronous_commit', 'off', true), set_config('enable_seqscan', 'off', true);
     v_held := outbox_check_lanes(p_owner, p_lanes, p_epochs);
     IF cardinality(v_held) = cardinality(p_lanes) THEN
-        IF outbox_delete_spots(p_seqs, p_spots) = cardinality(p_seqs) THEN
+        IF outbox_delete_spots(p_ids, p_spots) = cardinality(p_ids) THEN
             RETURN v_lost;
         END IF;
     END IF;
     FOR i IN 1 .. cardinality(p_lanes) LOOP
         IF p_lanes[i] = ANY (v_held) THEN
             DELETE FROM outbox_message
-            WHERE lane = p_lanes[i] AND seq = ANY (p_seqs[v_at : v_at + p_counts[i] - 1]);
+            WHERE lane = p_lanes[i] AND seq = ANY (p_seqs[v_at : v_at + p_counts[i] - 1])
+                AND id = ANY (p_ids[v_at : v_at + p_counts[i] - 1]);
         ELSE
             v_lost := v_lost || p_lanes[i];
         END IF;

@@ -4,9 +4,6 @@
 -- The path of step 1, for the functions below that act with their owner's rights.
 SELECT set_config('search_path', concat_ws(', ', quote_ident(current_schema()), 'pg_temp'), true);
 
--- Numbers of hand-outs. One is never given twice, so a claim cannot be taken for an earlier one of the same worker.
-CREATE SEQUENCE outbox_claim_number;
-
 -- A claim changes no column that is in an index or its condition, and pages have room for a second version of each row: so
 -- the server writes the new version beside the old one, and no index entry. A claimed item stays where it was in the index
 -- of what is due, and the next claims pass over it, until it is done or its lease is extended: then next_attempt_at is the
@@ -149,7 +146,9 @@ LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable
 SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
-    v_claim bigint := nextval('outbox_claim_number');
+    -- A number that no other hand-out has, so that a claim is never taken for an earlier one of the same worker. It comes by
+    -- chance: a sequence gives its numbers again after a failover.
+    v_claim bigint := uuid_hash_extended(gen_random_uuid(), 0) & 9223372036854775807;
     v_most integer := outbox_item_limit();
     v_until timestamptz := now() + p_lease * interval '1 microsecond';
     v_places tid[];

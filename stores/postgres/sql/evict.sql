@@ -1,8 +1,9 @@
--- A relay with a settlement under way holds a lock on its row: it is skipped, and evicted the next time.
+-- A relay with a settlement under way holds a lock on its row: it is skipped, and evicted the next time, or once that
+-- settlement is ended (outbox_end_settlements).
 -- The lanes are found first and compared again by owner, so that one which changed hands meanwhile is left alone.
 WITH gone AS (
     DELETE FROM outbox_relay WHERE owner IN (
-        SELECT owner FROM outbox_relay WHERE until <= clock_timestamp() FOR UPDATE SKIP LOCKED)
+        SELECT owner FROM outbox_relay WHERE NOT outbox_is_lease(until, lease) FOR UPDATE SKIP LOCKED)
     RETURNING owner
 ), orphaned AS (
     SELECT lane, owner FROM outbox_lane

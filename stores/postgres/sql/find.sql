@@ -5,7 +5,8 @@ SELECT
     a.last_error, a.detail, coalesce(w.history, d.history)::text, a.created_at, a.due_at, a.expires_at, a.ended_at
 FROM outbox_all AS a
 LEFT JOIN outbox_waiting AS w
-    ON a.status IN ('pending', 'retry') AND a.detail IS NOT NULL AND w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg
+    ON a.status IN ('pending', 'retry') AND a.detail IS NOT NULL AND w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg AND w.id = a.id
 LEFT JOIN outbox_dead AS d ON a.status = 'dead' AND d.lane = a.lane AND d.seq = a.seq AND d.leg = a.leg
+        AND d.id = a.id
 WHERE a.id = $1
 ORDER BY a.created_at, a.seq, a.leg, a.ended_at

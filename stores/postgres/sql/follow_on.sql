@@ -18,13 +18,13 @@ WITH gone AS (
         SELECT 1 FROM outbox_dead AS d
         WHERE d.lane = gone.lane AND d.key = gone.key AND d.leg IN (gone.leg, '') AND d.blocks)
 ), next AS (
-    SELECT h.lane, h.seq, h.leg FROM open CROSS JOIN LATERAL (
-        SELECT w.lane, w.seq, w.leg FROM outbox_waiting AS w
+    SELECT h.lane, h.seq, h.leg, h.id FROM open CROSS JOIN LATERAL (
+        SELECT w.lane, w.seq, w.leg, w.id FROM outbox_waiting AS w
         WHERE w.lane = open.lane AND w.key = open.key AND w.leg = open.leg AND w.seq < open.until
             AND w.state = 'held' AND w.due_at IS NULL
         ORDER BY w.seq LIMIT 64
     ) AS h
 )
 UPDATE outbox_waiting AS w SET due_at = now() FROM next
-WHERE w.lane = next.lane AND w.seq = next.seq AND w.leg = next.leg
+WHERE w.lane = next.lane AND w.seq = next.seq AND w.leg = next.leg AND w.id = next.id
 RETURNING true

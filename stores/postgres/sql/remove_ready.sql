@@ -1,2 +1,3 @@
--- $1 lanes, $2 seqs: rows whose legs have all been moved elsewhere.
-DELETE FROM outbox_message AS m USING unnest($1, $2) AS d (lane, seq) WHERE m.lane = d.lane AND m.seq = d.seq
+-- $1 lanes, $2 seqs, $3 ids: rows whose legs have all been moved elsewhere.
+DELETE FROM outbox_message AS m USING unnest($1, $2, $3) AS d (lane, seq, id)
+WHERE m.lane = d.lane AND m.seq = d.seq AND m.id = d.id

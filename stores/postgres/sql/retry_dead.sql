@@ -3,16 +3,16 @@
 -- blocked wait for it as before, and are let go when it is settled. One that has expired comes back without its date:
 -- otherwise it would die again at once.
 WITH chosen AS (
-    SELECT a.lane, a.seq, a.leg FROM outbox_dead AS a
+    SELECT a.lane, a.seq, a.leg, a.id FROM outbox_dead AS a
     WHERE ($2::text IS NULL OR $2 = 'dead') AND ($14::timestamptz IS NULL OR a.dead_at <= $14)
         AND NOT EXISTS (
-            SELECT 1 FROM outbox_waiting AS w WHERE w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg)
+            SELECT 1 FROM outbox_waiting AS w WHERE w.lane = a.lane AND w.seq = a.seq AND w.leg = a.leg AND w.id = a.id)
         AND
 {filter}
-    ORDER BY a.lane, a.seq, a.leg LIMIT $13
+    ORDER BY a.lane, a.seq, a.leg, a.id LIMIT $13
 ), gone AS (
     DELETE FROM outbox_dead AS d USING chosen AS c
-    WHERE d.lane = c.lane AND d.seq = c.seq AND d.leg = c.leg
+    WHERE d.lane = c.lane AND d.seq = c.seq AND d.leg = c.leg AND d.id = c.id
     RETURNING d.*
 )
 INSERT INTO outbox_waiting (

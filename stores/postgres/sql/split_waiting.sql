@@ -15,7 +15,7 @@ SELECT
         WHEN s.charged OR s.error <> coalesce(w.last_error, '') THEN outbox_add_history(w.history, s.leg, s.error)
         ELSE w.history END,
     w.payload
-FROM unnest($1, $2, $3, $4, $5, $6, $7) AS s (lane, seq, leg, state, delay, charged, error)
-JOIN outbox_waiting AS w ON w.lane = s.lane AND w.seq = s.seq AND w.leg = ''
-ON CONFLICT (lane, seq, leg) DO NOTHING
+FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, leg, state, delay, charged, error)
+JOIN outbox_waiting AS w ON w.lane = s.lane AND w.seq = s.seq AND w.leg = '' AND w.id = s.id
+ON CONFLICT (lane, seq, leg, id) DO NOTHING
 RETURNING due_at <= now()

@@ -10,6 +10,6 @@ UPDATE outbox_waiting AS w SET
     history = CASE
         WHEN s.charged OR s.error <> coalesce(w.last_error, '') THEN outbox_add_history(w.history, w.leg, s.error)
         ELSE w.history END
-FROM unnest($1, $2, $3, $4, $5, $6, $7) AS s (lane, seq, leg, state, delay, charged, error)
-WHERE w.lane = s.lane AND w.seq = s.seq AND w.leg = s.leg
+FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, leg, state, delay, charged, error)
+WHERE w.lane = s.lane AND w.seq = s.seq AND w.leg = s.leg AND w.id = s.id
 RETURNING w.due_at <= now()

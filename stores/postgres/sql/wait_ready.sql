@@ -1,4 +1,4 @@
--- $1 lanes, $2 seqs, $3 legs, $4 states, $5 delays in microseconds, $6 whether charged, $7 errors.
+-- $1 lanes, $2 seqs, $3 ids, $4 legs, $5 states, $6 delays in microseconds, $7 whether charged, $8 errors.
 -- A row that is there already is the same leg of the same message: it goes its own way.
 INSERT INTO outbox_waiting (
     lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, leg,
@@ -13,7 +13,7 @@ SELECT
     m.created_at, m.id, m.schema_version, m.available_at, m.expires_at, s.leg, s.state, m.topic, m.key, m.content_type,
     m.headers, m.aggregate_type, m.aggregate_id, m.idempotency_key, s.error,
     CASE WHEN s.state = 'held' THEN '[]'::jsonb ELSE outbox_add_history('[]', s.leg, s.error) END, m.payload
-FROM unnest($1, $2, $3, $4, $5, $6, $7) AS s (lane, seq, leg, state, delay, charged, error)
-JOIN outbox_message AS m ON m.lane = s.lane AND m.seq = s.seq
-ON CONFLICT (lane, seq, leg) DO NOTHING
+FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, leg, state, delay, charged, error)
+JOIN outbox_message AS m ON m.lane = s.lane AND m.seq = s.seq AND m.id = s.id
+ON CONFLICT (lane, seq, leg, id) DO NOTHING
 RETURNING due_at <= now()

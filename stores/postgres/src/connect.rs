@@ -1,7 +1,8 @@
 //! One connection to the server.
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
@@ -13,6 +14,7 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::PostgresConfig;
 use crate::error::{from_driver, timed_out};
+use crate::hosts::one_by_one;
 use crate::{tls, url};
 
 /// An encrypted stream, where it is encrypted.
@@ -21,7 +23,10 @@ type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 /// How to connect. The only place that knows about transport.
 #[derive(Clone)]
 pub struct Connector {
-    driver: tokio_postgres::Config,
+    /// The driver's settings for each host.
+    hosts: Vec<tokio_postgres::Config>,
+    /// The one that was last connected to: it is tried first.
+    last: Arc<AtomicUsize>,
     tls: MakeRustlsConnect,
     connect_timeout: Duration,
 }
@@ -51,7 +56,8 @@ impl Connector {
         }
         let tls = MakeRustlsConnect::new(tls::apply(&params, &mut driver)?);
         Ok(Self {
-            driver,
+            hosts: one_by_one(&driver),
+            last: Arc::default(),
             tls,
             connect_timeout: config.connect_timeout,
         })
@@ -60,11 +66,21 @@ impl Connector {
     /// The two halves of a new connection; the second has to be polled for the first to work.
     pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, TlsStream>)> {
         let what = "cannot connect to the database";
-        // The driver's own limit ends with the socket's connection; a server that accepts and says nothing needs this one.
-        match timeout(self.connect_timeout, self.driver.connect(self.tls.clone())).await {
-            Ok(connected) => connected.map_err(|error| from_driver(what, error)),
-            Err(_) => Err(timed_out(what, self.connect_timeout)),
+        let mut failed = None;
+        let first = self.last.load(Ordering::Relaxed);
+        for at in (0..self.hosts.len()).map(|n| (first + n) % self.hosts.len()) {
+            let host = &self.hosts[at];
+            // The driver's own limit ends with the socket's connection; a server that accepts and says nothing needs this one.
+            match timeout(self.connect_timeout, host.connect(self.tls.clone())).await {
+                Ok(Ok(connected)) => {
+                    self.last.store(at, Ordering::Relaxed);
+                    return Ok(connected);
+                }
+                Ok(Err(error)) => failed = Some(from_driver(what, error)),
+                Err(_) => failed = Some(timed_out(what, self.connect_timeout)),
+            }
         }
+        Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Invalid, what).because("the URL names no host")))
     }
 
     /// A connection that a task of its own keeps going.

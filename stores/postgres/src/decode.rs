@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use bytes::Bytes;
-use sendoff::store::{Delivery, Lane, Place, Room, Row};
+use sendoff::store::{Delivery, Lane, Place, Room, Row, RowId};
 use sendoff::{Headers, Result, Uuid};
 use tokio_postgres::types::FromSql;
 
@@ -45,6 +45,11 @@ pub(crate) fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
+/// The id of a row. It cannot be missing: the column is a UUID and not NULL.
+pub(crate) fn row_id(row: &tokio_postgres::Row) -> RowId {
+    row.try_get::<_, Uuid>(2).unwrap_or_default().into()
+}
+
 /// A row of the ready table.
 pub(crate) fn ready_row(row: &tokio_postgres::Row, lane: Lane, seq: i64) -> Row {
     // A row without one is found by its number.
@@ -53,6 +58,7 @@ pub(crate) fn ready_row(row: &tokio_postgres::Row, lane: Lane, seq: i64) -> Row 
         room: Room::Ready,
         lane,
         seq,
+        id: row_id(row),
         leg: None,
         spot,
     };
@@ -65,6 +71,7 @@ pub(crate) fn waiting_row(row: &tokio_postgres::Row, lane: Lane, seq: i64, leg: 
         room: Room::Waiting,
         lane,
         seq,
+        id: row_id(row),
         leg,
         spot: 0,
     };

@@ -1,7 +1,8 @@
 //! The lanes of one reader: how far each was read, how much to read of each, and what the relay has in its hands.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
+use sendoff::Uuid;
 use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
 
 use crate::decode::smallint;
@@ -28,8 +29,16 @@ pub(crate) struct State {
     size: usize,
     /// How many were asked for.
     asked: usize,
-    /// What was returned and is still in the ready table.
-    pub(crate) in_hand: BTreeSet<i64>,
+    /// What was returned and is still in the ready table: numbers, and whose they are.
+    pub(crate) in_hand: BTreeMap<i64, Uuid>,
+}
+
+impl State {
+    fn put_down(&mut self, place: &Place) {
+        if self.in_hand.get(&place.seq) == Some(&place.id.uuid()) {
+            self.in_hand.remove(&place.seq);
+        }
+    }
 }
 
 /// The rows of one lane in an answer.
@@ -74,7 +83,7 @@ impl Lanes {
                 cursor: 0,
                 size: 1,
                 asked: 0,
-                in_hand: BTreeSet::new(),
+                in_hand: BTreeMap::new(),
             };
             self.all.insert(grant.lane, fresh);
         }
@@ -105,12 +114,12 @@ impl Lanes {
         let ready = |place: &&Place| place.room == Room::Ready;
         for place in request.settled.iter().filter(ready) {
             if let Some(state) = self.all.get_mut(&place.lane) {
-                state.in_hand.remove(&place.seq);
+                state.put_down(place);
             }
         }
         for place in request.forgotten.iter().filter(ready) {
             if let Some(state) = self.all.get_mut(&place.lane) {
-                state.in_hand.remove(&place.seq);
+                state.put_down(place);
                 state.cursor = state.cursor.min(place.seq.saturating_sub(1));
             }
         }
@@ -149,9 +158,11 @@ impl Lanes {
         plan
     }
 
-    /// Whether the row is new: then it is in hand from now on and is to be returned.
-    pub(crate) fn take(&mut self, lane: Lane, seq: i64) -> bool {
-        self.all.get_mut(&lane).is_some_and(|state| state.in_hand.insert(seq))
+    /// Whether the row is new: then it is in hand from now on and is to be returned. Another message under a number that
+    /// is in hand is new.
+    pub(crate) fn take(&mut self, lane: Lane, seq: i64, id: Uuid) -> bool {
+        let state = self.all.get_mut(&lane);
+        state.is_some_and(|state| state.in_hand.insert(seq, id) != Some(id))
     }
 
     /// Takes note of the rows that were found, when the sequence's head was there. Tells whether there is more.

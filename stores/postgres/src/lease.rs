@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, OwnerId, Place, Suspect};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use tokio_postgres::types::Type;
 
@@ -10,6 +10,9 @@ use crate::decode::{column, micros, number, smallints};
 use crate::error::from_driver;
 use crate::pipeline::{Param, Statement};
 use crate::store::Inner;
+
+/// How long to wait for settlements that were ended: twice, then the next heartbeat looks again.
+const END_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 
 impl Inner {
     pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
@@ -34,9 +37,20 @@ impl Inner {
                 sql: &self.texts.relays,
                 params: Vec::new(),
             },
+            Statement {
+                sql: &self.texts.history,
+                params: Vec::new(),
+            },
         ];
         let lent = self.lease_pool.lend().await?;
         let mut found = lent.run_all(what, &statements).await?;
+        let history = match found.pop().unwrap_or_default().first() {
+            None => None,
+            Some(row) => Some(History {
+                server: column(what, row, 0)?,
+                head: column(what, row, 1)?,
+            }),
+        };
         let (relays, renewed) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
         let relays = relays.iter().map(|row| row.try_get::<_, Uuid>(0).map(OwnerId));
         let relays = relays
@@ -46,6 +60,7 @@ impl Inner {
         Ok(Heartbeat {
             alive: !renewed.is_empty(),
             relays,
+            history,
         })
     }
 
@@ -73,6 +88,7 @@ impl Inner {
                     None => None,
                     Some(seq) => Some(Suspect {
                         seq,
+                        id: column::<Option<Uuid>>(what, row, 7)?.unwrap_or_default().into(),
                         leg: column::<Option<&str>>(what, row, 5)?.map(Into::into),
                         crashes: column::<i32>(what, row, 6)?.unsigned_abs(),
                     }),
@@ -102,8 +118,21 @@ impl Inner {
 
     pub(crate) async fn evict(&self) -> Result<u64> {
         let what = "relays that are gone could not be struck off";
-        let freed = self.lease_pool.run(what, &self.texts.evict, &[]).await?;
-        Ok(freed.len() as u64)
+        let mut freed = self.lease_pool.run(what, &self.texts.evict, &[]).await?.len();
+        // What is left is locked by a settlement that outlived its relay's lease. Ended, it is gone in a moment.
+        for pause in END_PAUSES {
+            let ended = self.lease_pool.run(what, &self.texts.end_settlements, &[]).await?;
+            let Some(row) = ended.first() else { break };
+            if column::<i32>(what, row, 0)? > 0 {
+                tracing::warn!(
+                    event = "session_ended",
+                    "a settlement outlived the lease of its relay and was ended"
+                );
+            }
+            tokio::time::sleep(pause).await;
+            freed += self.lease_pool.run(what, &self.texts.evict, &[]).await?.len();
+        }
+        Ok(freed as u64)
     }
 
     pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
@@ -117,14 +146,16 @@ impl Inner {
 
     /// Durable whatever the database's own setting is: after a crash of server and relay this note is all that tells
     /// which message it was.
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         let lane = smallints(&[lane])[0];
-        let (seq, leg) = (row.map(|(seq, _)| seq), row.and_then(|(_, leg)| leg));
-        let params: [Param<'_>; 4] = [
+        let (seq, id) = (row.map(|place| place.seq), row.map(|place| place.id.uuid()));
+        let leg = row.and_then(|place| place.leg.as_deref());
+        let params: [Param<'_>; 5] = [
             (&owner.0, Type::UUID),
             (&lane, Type::INT2),
             (&seq, Type::INT8),
             (&leg, Type::TEXT),
+            (&id, Type::UUID),
         ];
         let durable = Statement {
             sql: "SET LOCAL synchronous_commit = on",

@@ -39,6 +39,7 @@ mod connect;
 mod decode;
 mod emit;
 mod error;
+mod hosts;
 mod item;
 mod lanes;
 mod lease;

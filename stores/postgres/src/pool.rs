@@ -31,19 +31,24 @@ struct Inner {
 
 impl Pool {
     /// At most `size` connections, on which one statement may take as long as `limit`; transactions start with
-    /// `settings`.
+    /// `settings`. `idle` is how long the server waits for the next statement of a transaction: a process that was stopped
+    /// or vanished without a word must not keep its locks.
     ///
     /// The server itself ends what takes longer, wherever it got stuck. Nothing is ever cancelled from outside: a
     /// cancel request takes a connection of its own, which makes some poolers stumble, and does not say what came of it.
-    pub fn new(connector: Connector, size: usize, limit: Duration, settings: &str) -> Self {
-        let limit_ms = limit.as_millis().min(i32::MAX.unsigned_abs().into());
+    pub fn new(connector: Connector, size: usize, limit: Duration, idle: Option<Duration>, settings: &str) -> Self {
+        let millis = |time: Duration| time.as_millis().min(i32::MAX.unsigned_abs().into());
+        let idle = idle.map_or(String::new(), |idle| {
+            format!("; SET LOCAL idle_in_transaction_session_timeout = {}", millis(idle))
+        });
+        let begin = format!("BEGIN; SET LOCAL statement_timeout = {}{idle}", millis(limit));
         Self(Arc::new(Inner {
             connector,
             idle: Mutex::new(Vec::new()),
             permits: Arc::new(Semaphore::new(size)),
             limit: limit + GRACE,
-            begin: format!("BEGIN; SET LOCAL statement_timeout = {limit_ms}; {settings}"),
-            begin_plainly: format!("BEGIN; SET LOCAL statement_timeout = {limit_ms}"),
+            begin: format!("{begin}; {settings}"),
+            begin_plainly: begin,
         }))
     }
 

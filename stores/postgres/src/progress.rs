@@ -32,6 +32,8 @@ pub(crate) enum Weighed {
     Use,
     /// Its rows are not to be used: ask again.
     AskAgain,
+    /// It is of another history than what was read before. All of that is void.
+    HistoryChanged,
 }
 
 impl Progress {
@@ -58,13 +60,9 @@ impl Progress {
     pub(crate) fn weigh(&mut self, attempt: &mut Attempt, sighting: &Sighting) -> Weighed {
         let judgement = self.floors.judge(sighting, attempt.start);
         if judgement == Judgement::Restart {
-            tracing::warn!(
-                event = "history_changed",
-                "the database's history has changed, as after a failover: reading from the beginning"
-            );
             self.restart();
-            attempt.start = 0;
-            return Weighed::AskAgain;
+            self.floors.forget_history();
+            return Weighed::HistoryChanged;
         }
         self.floors.note(attempt.now, sighting);
         if let Judgement::ReadFrom(start) = judgement {
@@ -77,7 +75,7 @@ impl Progress {
 
     /// Forgets how far was read, not what is in hand: the server may have forgotten something.
     pub(crate) fn restart(&mut self) {
-        self.floors = Floors::default();
+        self.floors = self.floors.restarted();
         self.lanes.rewind();
         self.swept = None;
     }

@@ -8,7 +8,7 @@ use sendoff::{ErrorKind, Result};
 use tokio::time::Instant;
 
 use crate::ask::{Answer, Question};
-use crate::decode::{column, waiting_row};
+use crate::decode::{column, row_id, waiting_row};
 use crate::lanes::{Found, NORMAL, OfLane, rank};
 use crate::pool::Lent;
 use crate::progress::{Progress, Weighed};
@@ -50,8 +50,8 @@ impl PostgresReader {
         }
     }
 
-    /// Asks until the rows can be handed out: mostly once.
-    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Answer> {
+    /// Asks until the rows can be handed out: mostly once. `None` when the database's history has changed.
+    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Option<Answer>> {
         let mut attempt = self.progress.begin(Instant::now());
         loop {
             let (plan, mark) = self.progress.plan(&attempt, request.limit);
@@ -74,8 +74,12 @@ impl PostgresReader {
                 continue;
             }
             match &found.sighting {
-                Some(sighting) if self.progress.weigh(&mut attempt, sighting) == Weighed::AskAgain => {}
-                _ => return Ok(found),
+                None => return Ok(Some(found)),
+                Some(sighting) => match self.progress.weigh(&mut attempt, sighting) {
+                    Weighed::Use => return Ok(Some(found)),
+                    Weighed::AskAgain => {}
+                    Weighed::HistoryChanged => return Ok(None),
+                },
             }
         }
     }
@@ -97,7 +101,7 @@ impl PostgresReader {
         page.rows.reserve(rows.len());
         for (lane, seq, row) in rows {
             found.entry(lane).or_insert(OfLane::first(seq)).add(seq);
-            if self.progress.lanes.take(lane, seq) {
+            if self.progress.lanes.take(lane, seq, row.place().id.uuid()) {
                 page.rows.push(row);
             }
         }
@@ -116,6 +120,7 @@ impl PostgresReader {
                 room: Room::Waiting,
                 lane,
                 seq,
+                id: row_id(row),
                 leg: leg.map(Into::into),
                 spot: 0,
             };
@@ -154,7 +159,12 @@ impl Reader for PostgresReader {
         }
         let lent = self.connect().await?;
         let found = match self.find(&lent, &request).await {
-            Ok(found) => found,
+            Ok(Some(found)) => found,
+            Ok(None) => {
+                self.session = Some(lent);
+                page.history_changed = true;
+                return Ok(page);
+            }
             Err(error) => {
                 // The server answered and is the same as before. Starting over would make a read that took too long
                 // take even longer.

@@ -26,6 +26,13 @@ const LANES: Lane = 80;
 /// A lease is worth nothing if renewing it takes longer than it lasts.
 const LEASE_LIMIT: Duration = Duration::from_secs(5);
 
+/// Between two statements of one transaction nothing is waited for but the network. Whoever takes longer is gone, and its
+/// locks must go, too. Transactions that emit are the caller's.
+const IDLE_LIMIT: Duration = Duration::from_secs(10);
+
+/// The same for the rows of relays and lanes, which others need within a lease.
+const LEASE_IDLE_LIMIT: Duration = Duration::from_secs(2);
+
 /// Counting, listing and migrating may take long on large tables.
 const OPERATE_LIMIT: Duration = Duration::from_secs(600);
 
@@ -57,18 +64,19 @@ impl PostgresStore {
     pub fn new(config: PostgresConfig) -> Result<Self> {
         let connector = Connector::new(&config)?;
         let limit = config.statement_timeout;
-        let pool = |size, limit, settings| Pool::new(connector.clone(), size, limit, settings);
+        let pool = |size, limit, idle, settings| Pool::new(connector.clone(), size, limit, idle, settings);
+        let idle = Some(IDLE_LIMIT);
         Ok(Self(Arc::new(Inner {
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
             items: Outbox::builder().names(config.names.clone()).items().build(),
-            lease_pool: pool(2, limit.min(LEASE_LIMIT), ""),
-            read_pool: pool(16, limit, crate::read::SETTINGS),
-            settle_pool: pool(4, limit, crate::settle::SETTINGS),
-            work_pool: pool(8, limit, crate::work::SETTINGS),
-            done_pool: pool(4, limit, crate::work::DONE_SETTINGS),
-            operate_pool: pool(4, limit.max(OPERATE_LIMIT), ""),
-            emit_pool: pool(64, limit, ""),
+            lease_pool: pool(2, limit.min(LEASE_LIMIT), Some(LEASE_IDLE_LIMIT), ""),
+            read_pool: pool(16, limit, idle, crate::read::SETTINGS),
+            settle_pool: pool(4, limit, idle, crate::settle::SETTINGS),
+            work_pool: pool(8, limit, idle, crate::work::SETTINGS),
+            done_pool: pool(4, limit, idle, crate::work::DONE_SETTINGS),
+            operate_pool: pool(4, limit.max(OPERATE_LIMIT), idle, ""),
+            emit_pool: pool(64, limit, None, ""),
             connector,
             config,
         })))
@@ -129,7 +137,7 @@ impl RelayStore for PostgresStore {
         self.0.absolve(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         self.0.suspect(owner, lane, row).await
     }
 

@@ -38,9 +38,9 @@
 //! Time plays no part in this. It only keeps `P` small: a mark with transactions in progress is adopted once they have
 //! lasted a while, because each of them costs a second read when it ends; and taking a transaction id is not free.
 //!
-//! Numbers can also go backwards: after a failover to a standby that lagged, or a crash that lost asynchronous commits.
-//! A new connection, another start of the server or a smaller `xmax` makes the reader start over
-//! ([`Judgement::Restart`]).
+//! Numbers can also go backwards: after a failover to a standby that lagged, a crash that lost asynchronous commits, or a
+//! table that was truncated. A new connection makes the reader start over; another start of the server, a smaller `xmax`
+//! or a smaller head of the sequence is another history ([`Judgement::Restart`]), of which the relay is told.
 
 use std::collections::VecDeque;
 use std::time::{Duration, SystemTime};
@@ -137,11 +137,24 @@ pub(crate) struct Floors {
     /// The head that the last read saw: the first half of the next mark.
     head: Option<i64>,
     marked_at: Option<Instant>,
-    /// `xmax` and start of the server, to notice that history was rewritten.
-    seen: Option<(u64, SystemTime)>,
+    /// `xmax`, start of the server and head, to notice that history was rewritten.
+    seen: Option<(u64, SystemTime, i64)>,
 }
 
 impl Floors {
+    /// Without floors, on the same history as far as is known.
+    pub(crate) fn restarted(&self) -> Self {
+        Self {
+            seen: self.seen,
+            ..Self::default()
+        }
+    }
+
+    /// The next read sees a history of which nothing is known.
+    pub(crate) fn forget_history(&mut self) {
+        self.seen = None;
+    }
+
     /// Where a normal read starts.
     pub(crate) fn floor(&self) -> i64 {
         self.floor
@@ -157,9 +170,9 @@ impl Floors {
     /// Judges a read that started at `start`.
     pub(crate) fn judge(&self, sighting: &Sighting, start: i64) -> Judgement {
         let snapshot = &sighting.snapshot;
-        let rewritten = self
-            .seen
-            .is_some_and(|(xmax, started)| snapshot.xmax < xmax || sighting.started != started);
+        let rewritten = self.seen.is_some_and(|(xmax, started, head)| {
+            snapshot.xmax < xmax || sighting.started != started || sighting.head < head
+        });
         if rewritten {
             return Judgement::Restart;
         }
@@ -183,7 +196,7 @@ impl Floors {
             self.marked_at = Some(now);
         }
         self.head = Some(sighting.head);
-        self.seen = Some((sighting.snapshot.xmax, sighting.started));
+        self.seen = Some((sighting.snapshot.xmax, sighting.started, sighting.head));
     }
 
     /// Raises the floors after a read that was accepted.

@@ -20,6 +20,8 @@ macro_rules! texts {
             pub(crate) read_head: String,
             /// Of `read_ready.sql`, with the rows of a stretch.
             pub(crate) read_stretch: String,
+            /// After `evict.sql`, where relays are left that a settlement keeps from being evicted: see the function.
+            pub(crate) end_settlements: String,
         }
 
         impl Texts {
@@ -30,6 +32,10 @@ macro_rules! texts {
                     ),)*
                     read_head: names.render("SELECT * FROM outbox_read_head($1, $2, $3, $4)"),
                     read_stretch: names.render(&stretch()),
+                    end_settlements: names.render(
+                        "SELECT outbox_end_settlements() \
+                         WHERE EXISTS (SELECT 1 FROM outbox_relay WHERE NOT outbox_is_lease(until, lease))",
+                    ),
                 }
             }
         }
@@ -76,6 +82,7 @@ texts!(
     hasten,
     hasten_count,
     heartbeat,
+    history,
     hold_back,
     keep_items,
     key_left,

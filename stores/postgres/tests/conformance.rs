@@ -94,6 +94,11 @@ impl Database for Schema {
         })
     }
 
+    async fn set_back(&self) -> Result<()> {
+        self.execute("TRUNCATE outbox_message RESTART IDENTITY").await?;
+        Ok(())
+    }
+
     async fn execute(&self, sql: &str) -> Result<u64> {
         let changed = self.query(sql).await?.into_iter().filter_map(|message| match message {
             SimpleQueryMessage::CommandComplete(rows) => Some(rows),

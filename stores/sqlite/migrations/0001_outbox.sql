@@ -5,8 +5,9 @@
 -- text. The tables are STRICT, so that a value of the wrong type is refused in the producer's own transaction, as it is
 -- on other databases. Otherwise a date in text would sort after every number and its message would never be due.
 
--- Ready now. seq is the order of commits, because SQLite has one writer at a time, and it is never used again
--- (AUTOINCREMENT), because the other tables keep it for as long as they keep a message.
+-- Ready now. seq is the order of commits, because SQLite has one writer at a time, and it is not used again
+-- (AUTOINCREMENT), because the other tables keep it for as long as they keep a message. Numbers repeat all the same when
+-- a backup is restored, or when a person writes them: a row is only meant when its id is the same, too.
 CREATE TABLE outbox_message (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     -- 0 to 63 by the key. Where there is no key, 64 numbers in a row have one lane, so that the rows of a relay lie
@@ -59,7 +60,8 @@ CREATE INDEX ix_outbox_message_urgent ON outbox_message (seq) WHERE priority > 0
 CREATE INDEX ix_outbox_message_idle ON outbox_message (seq) WHERE priority < 0 AND key IS NULL;
 
 -- Scheduled, backing off, held behind the failed head of its key, or waiting for a sink that is down. One row a leg:
--- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted.
+-- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted. Two messages
+-- with one number both fit.
 CREATE TABLE outbox_waiting (
     lane INTEGER NOT NULL,
     priority INTEGER NOT NULL DEFAULT 0,
@@ -85,7 +87,7 @@ CREATE TABLE outbox_waiting (
     last_error TEXT,
     history TEXT NOT NULL DEFAULT '[]',
     payload ANY NOT NULL,
-    PRIMARY KEY (lane, seq, leg)
+    PRIMARY KEY (lane, seq, leg, id)
 ) STRICT;
 CREATE INDEX ix_outbox_waiting_due ON outbox_waiting (due_at, seq) WHERE due_at IS NOT NULL;
 CREATE INDEX ix_outbox_waiting_key ON outbox_waiting (lane, key, leg, seq) WHERE key IS NOT NULL;
@@ -93,8 +95,7 @@ CREATE INDEX ix_outbox_waiting_id ON outbox_waiting (id);
 
 -- Exhausted, permanently failed, expired, unroutable or unreadable: the whole message, why, and what was tried.
 -- blocks: the followers of its key wait until an operator retries, discards or releases it.
--- Nothing here can refuse a row of the tables above, whatever is in it. So (lane, seq, leg) is not unique: a message
--- that was inserted by hand with a seq that had been used before has to find its place as well.
+-- Nothing here can refuse a row of the tables above, whatever is in it.
 CREATE TABLE outbox_dead (
     lane INTEGER NOT NULL,
     priority INTEGER NOT NULL DEFAULT 0,
@@ -119,7 +120,8 @@ CREATE TABLE outbox_dead (
     idempotency_key TEXT,
     last_error TEXT,
     history TEXT NOT NULL DEFAULT '[]',
-    payload ANY NOT NULL
+    payload ANY NOT NULL,
+    PRIMARY KEY (lane, seq, leg, id)
 ) STRICT;
 CREATE INDEX ix_outbox_dead_at ON outbox_dead (dead_at);
 CREATE INDEX ix_outbox_dead_id ON outbox_dead (id);
@@ -151,12 +153,14 @@ CREATE TABLE outbox_delivered (
 CREATE INDEX ix_outbox_delivered_at ON outbox_delivered (delivered_at);
 CREATE INDEX ix_outbox_delivered_id ON outbox_delivered (id);
 
--- Relays that run. A lease is a row here that has not run out; every lane of its owner hangs on it.
+-- Relays that run. Every lane of an owner depends on its lease. A lease is valid while until is ahead, and not further
+-- ahead than the lease is long, give or take a fifth: then the clock was set back, and nobody would take over for as long.
 CREATE TABLE outbox_relay (
     owner TEXT NOT NULL PRIMARY KEY, -- made anew at every start of a process
     name TEXT NOT NULL,              -- for people: host and pid
     started_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
-    until INTEGER NOT NULL
+    until INTEGER NOT NULL,
+    lease INTEGER NOT NULL           -- how long it is, in microseconds
 ) STRICT;
 
 -- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
@@ -168,6 +172,7 @@ CREATE TABLE outbox_lane (
     crashes INTEGER NOT NULL DEFAULT 0,
     suspect_crashes INTEGER NOT NULL DEFAULT 0,
     suspect_seq INTEGER,
+    suspect_id TEXT,
     suspect_leg TEXT
 ) STRICT;
 INSERT INTO outbox_lane (lane)

@@ -2,8 +2,8 @@
 -- transaction like a message, and never touched by a relay.
 --
 -- next_attempt_at of a running item is the end of its lease: so one index finds both what is due and what a worker has
--- left behind, and an expired lease needs nobody to notice it. claim counts the hand-outs of an item; AUTOINCREMENT,
--- because a number that came again would make an old claim fit a new item.
+-- left behind, and an expired lease needs nobody to notice it. claim is a random number, new at every hand-out: a worker's
+-- claim fits no later one, not even where numbers of items repeat because a backup was restored.
 CREATE TABLE outbox_item (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
     claim INTEGER NOT NULL DEFAULT 0,

@@ -3,4 +3,4 @@
 -- Parameters: owner, how many at most.
 UPDATE outbox_lane SET owner = ?1, epoch = epoch + 1
 WHERE lane IN (SELECT lane FROM outbox_lane WHERE owner IS NULL ORDER BY lane * 37 % 80 LIMIT ?2)
-RETURNING lane, epoch, crashes, suspect_seq, suspect_leg, suspect_crashes
+RETURNING lane, epoch, crashes, suspect_seq, suspect_leg, suspect_crashes, suspect_id

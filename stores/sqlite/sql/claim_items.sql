@@ -25,13 +25,13 @@ WHERE state IN ('pending', 'retry', 'running')
 ORDER BY next_attempt_at, seq LIMIT ?1;
 
 -- Hands one out, unless somebody has it since it was looked at. Parameters: worker, item, the number it had, lease in
--- microseconds.
+-- microseconds, its new number.
 UPDATE outbox_item SET
-    state = 'running', claim = claim + 1, attempts = attempts + 1, lease_owner = ?1, leased_at = CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),
+    state = 'running', claim = ?5, attempts = attempts + 1, lease_owner = ?1, leased_at = CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),
     lease_until = CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + ?4, next_attempt_at = CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + ?4
 WHERE seq = ?2 AND claim = ?3;
 
--- Gives one up instead. Parameters: item, the number it had, why.
+-- Gives one up instead. Parameters: item, the number it had, why, its new number.
 UPDATE outbox_item SET
-    state = 'failed', claim = claim + 1, lease_owner = NULL, leased_at = NULL, lease_until = NULL, last_error = ?3
+    state = 'failed', claim = ?4, lease_owner = NULL, leased_at = NULL, lease_until = NULL, last_error = ?3
 WHERE seq = ?1 AND claim = ?2;

@@ -5,5 +5,5 @@ WHERE rowid IN (
     SELECT rowid FROM outbox_dead
     WHERE (?2 IS NULL OR ?2 = 'dead') AND (?14 IS NULL OR dead_at <= ?14) AND
 {filter}
-    ORDER BY seq, leg LIMIT ?13)
+    ORDER BY seq, leg, id LIMIT ?13)
 RETURNING lane, CASE WHEN blocks THEN key END, leg

@@ -9,7 +9,8 @@ SELECT shown.status, shown.id, shown.topic, shown.leg, shown.key, shown.lane, sh
             WHERE dead.id = shown.id AND dead.lane = shown.lane AND dead.seq = shown.seq AND dead.leg = shown.leg)
         WHEN shown.status <> 'delivered' THEN (
             SELECT history FROM outbox_waiting AS waiting
-            WHERE waiting.lane = shown.lane AND waiting.seq = shown.seq AND waiting.leg = shown.leg)
+            WHERE waiting.lane = shown.lane AND waiting.seq = shown.seq AND waiting.leg = shown.leg
+                AND waiting.id = shown.id)
     END AS history
 FROM outbox_all AS shown
 WHERE shown.id IN (SELECT value FROM json_each(?1))

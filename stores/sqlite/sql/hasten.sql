@@ -1,4 +1,4 @@
--- Makes waiting rows due and tells where they are. Parameters: those of to_hasten.sql, lane, seq and leg behind which to begin,
+-- Makes waiting rows due and tells where they are. Parameters: those of to_hasten.sql, lane, seq, leg and id (as bytes) behind which to begin,
 -- how many.
 UPDATE outbox_waiting
 SET due_at = min(due_at, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
@@ -6,8 +6,8 @@ SET due_at = min(due_at, CAST((julianday('now') - 2440587.5) * 86400000000 AS IN
     last_error = CASE WHEN ?13 THEN NULL ELSE last_error END
 WHERE rowid IN (
     SELECT rowid FROM outbox_waiting
-    WHERE (lane, seq, leg) > (?15, ?16, ?17)
+    WHERE (lane, seq, leg, id) > (?15, ?16, ?17, CAST(?18 AS TEXT))
         AND
 {to_hasten}
-    ORDER BY lane, seq, leg LIMIT ?18)
-RETURNING lane, seq, leg
+    ORDER BY lane, seq, leg, id LIMIT ?19)
+RETURNING lane, seq, leg, id

@@ -6,5 +6,5 @@ SELECT status, id, topic, leg, key, lane, seq, aggregate_type, aggregate_id, sch
 FROM outbox_all
 WHERE (?2 IS NULL OR status = ?2) AND
 {filter}
-ORDER BY created_at, seq, leg
+ORDER BY created_at, seq, leg, id
 LIMIT ?13 OFFSET ?14

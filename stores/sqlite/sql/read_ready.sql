@@ -31,4 +31,4 @@ WHERE seq > ?1 AND seq <= ?2 AND priority < 0 AND key IS NULL AND (?3 >> (lane -
 ORDER BY seq;
 
 -- The sweep: every row up to a seq, without its contents.
-SELECT seq, lane FROM outbox_message WHERE seq <= ?1 ORDER BY seq;
+SELECT seq, lane, id FROM outbox_message WHERE seq <= ?1 ORDER BY seq;

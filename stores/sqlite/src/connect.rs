@@ -1,6 +1,7 @@
 //! Opening a connection.
 
-use std::path::PathBuf;
+use std::ops::{Deref, DerefMut};
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::{Connection, OpenFlags};
@@ -9,6 +10,7 @@ use sendoff::{Error, ErrorKind, Result};
 use crate::SqliteConfig;
 use crate::busy::wait_for_locks;
 use crate::error::explain;
+use crate::file::{At, FileId};
 
 /// What a connection is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,11 +19,34 @@ pub(crate) enum Purpose {
     Read,
     /// Commits that survive a power cut.
     Write,
+    /// As `Write`, for transactions of the application: one may stay open between two calls.
+    Emit,
     /// Commits that a power cut may undo: the disk is not waited for, while the write lock is held by nobody else.
     /// Right for settling, because a settlement that is lost only sends messages twice.
     Settle,
     /// As `Write`, and creates the file.
     Migrate,
+}
+
+/// A connection, and the file that it has open.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    connection: Connection,
+    pub(crate) file: Option<FileId>,
+}
+
+impl Deref for Opened {
+    type Target = Connection;
+
+    fn deref(&self) -> &Connection {
+        &self.connection
+    }
+}
+
+impl DerefMut for Opened {
+    fn deref_mut(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
 }
 
 /// How to open connections to the file.
@@ -41,8 +66,67 @@ impl Connect {
         }
     }
 
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes sure that a connection is open, and to the file that is at the path now: whatever is written to one that was moved
+    /// away is lost, and what is written to the one in its place would never be seen.
+    pub(crate) fn ensure<'a>(&self, open: &'a mut Option<Opened>) -> Result<&'a mut Opened> {
+        if let Some(opened) = open {
+            match At::path(&self.path) {
+                At::File(file) if file == opened.file => {}
+                At::Unknown => {}
+                At::Nothing => return Err(self.is_gone()),
+                At::File(_) => {
+                    let is_cut_off = !opened.is_autocommit();
+                    *open = None;
+                    tracing::debug!(
+                        event = "file_replaced",
+                        "another file is at the path of the database: it is opened anew"
+                    );
+                    if is_cut_off {
+                        return Err(self.is_replaced("in the middle of a transaction"));
+                    }
+                }
+            }
+        }
+        match open {
+            Some(opened) => Ok(opened),
+            none => Ok(none.insert(self.open()?)),
+        }
+    }
+
+    /// Whether the connection is as the next job needs it: only the application may leave a transaction open.
+    pub(crate) fn is_tidy(&self, opened: &Opened) -> bool {
+        self.purpose == Purpose::Emit || opened.is_autocommit()
+    }
+
     /// Opens one.
-    pub(crate) fn open(&self) -> Result<Connection> {
+    pub(crate) fn open(&self) -> Result<Opened> {
+        let before = At::path(&self.path);
+        let connection = self.connect()?;
+        match (before, At::path(&self.path)) {
+            (At::File(before), At::File(after)) if before != after => Err(self.is_replaced("while it was opened")),
+            (_, At::File(file)) => Ok(Opened { connection, file }),
+            (_, At::Nothing) => Err(self.is_gone()),
+            (_, At::Unknown) => Ok(Opened { connection, file: None }),
+        }
+    }
+
+    fn is_replaced(&self, when: &str) -> Error {
+        Error::new(ErrorKind::Unreachable, "the database file was replaced")
+            .because(format!("another one was put at {} {when}", self.path.display()))
+            .next_step("try again: it is opened anew")
+    }
+
+    fn is_gone(&self) -> Error {
+        Error::new(ErrorKind::Unreachable, "the database file is gone")
+            .because(format!("nothing is at {} any more", self.path.display()))
+            .next_step("put it back; restore backups as the documentation of the SQLite store says")
+    }
+
+    fn connect(&self) -> Result<Connection> {
         // A connection is used by one thread at a time, so SQLite need not lock it.
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         if self.purpose == Purpose::Migrate {
@@ -62,7 +146,9 @@ impl Connect {
         connection.set_prepared_statement_cache_capacity(64);
         match self.purpose {
             Purpose::Read => return connection.pragma_update(None, "query_only", true),
-            Purpose::Write | Purpose::Migrate => connection.pragma_update(None, "synchronous", "FULL")?,
+            Purpose::Write | Purpose::Emit | Purpose::Migrate => {
+                connection.pragma_update(None, "synchronous", "FULL")?;
+            }
             Purpose::Settle => connection.pragma_update(None, "synchronous", "NORMAL")?,
         }
         // Readers and the writer do not wait for each other in this mode, which the file keeps. It is asked first,
@@ -99,7 +185,12 @@ mod tests {
     fn commits_of_the_application_are_durable_and_settlements_need_not_be() {
         let folder = tempfile::tempdir().unwrap();
         let config = SqliteConfig::new(folder.path().join("a.db"));
-        for (purpose, synchronous) in [(Purpose::Migrate, 2), (Purpose::Write, 2), (Purpose::Settle, 1)] {
+        for (purpose, synchronous) in [
+            (Purpose::Migrate, 2),
+            (Purpose::Write, 2),
+            (Purpose::Emit, 2),
+            (Purpose::Settle, 1),
+        ] {
             let connection = Connect::new(&config, purpose).open().unwrap();
             let pragma = |name| connection.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
             assert_eq!(pragma("synchronous").unwrap(), synchronous, "{purpose:?}");

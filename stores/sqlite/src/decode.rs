@@ -9,6 +9,7 @@ use sendoff::store::{Delivery, Place, Room, Row};
 use sendoff::{Headers, Uuid};
 
 use crate::clock::to_time;
+use crate::row_id;
 
 /// The leg of a row that names one.
 pub(crate) fn leg(text: &str) -> Option<Arc<str>> {
@@ -24,12 +25,16 @@ pub(crate) fn row(row: &SqliteRow<'_>, place: Place) -> Row {
     }
 }
 
-/// The place of a ready row.
-pub(crate) fn ready_place(row: &SqliteRow<'_>) -> rusqlite::Result<Place> {
+/// The column of the id in a row with its contents.
+pub(crate) const ID: usize = 5;
+
+/// The place of a ready row, whose id is in this column.
+pub(crate) fn ready_place(row: &SqliteRow<'_>, id: usize) -> rusqlite::Result<Place> {
     Ok(Place {
         room: Room::Ready,
         seq: row.get(0)?,
         lane: row.get(1)?,
+        id: row_id::read(row.get_ref(id)?),
         leg: None,
         spot: 0,
     })
@@ -48,7 +53,7 @@ fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unrea
         Some(json) => Headers::from_json(&json).map_err(|error| error.what().to_owned())?,
     };
     let delivery = Delivery {
-        id: id(row, 5)?,
+        id: id(row, ID)?,
         topic,
         payload: payload(row, 7)?,
         content_type: text(row, 8, "content_type")?,

@@ -107,9 +107,8 @@ impl Drop for EmitTx {
     fn drop(&mut self) {
         let Some(worker) = self.worker.take() else { return };
         // Whatever is still open. Work is done in order, so the next transaction on this connection begins after it.
-        worker.post(|connection| {
-            connection
-                .is_ok_and(|connection| connection.is_autocommit() || connection.execute_batch("ROLLBACK").is_ok())
+        worker.post(|opened| {
+            opened.is_ok_and(|opened| opened.is_autocommit() || opened.execute_batch("ROLLBACK").is_ok())
         });
         self.spares.idle().push(worker);
     }

@@ -11,22 +11,30 @@ use crate::decode::{number, payload, small, text};
 pub(crate) struct Due {
     pub(crate) seq: i64,
     /// The number that it has before it is handed out.
+    pub(crate) had: i64,
+    /// The number that it gets.
     pub(crate) number: i64,
     /// Or why it has to be given up.
     pub(crate) item: Result<Item, String>,
 }
 
 pub(crate) fn due(row: &Row<'_>) -> rusqlite::Result<Due> {
-    let (seq, number) = (row.get(0)?, row.get(1)?);
-    let claim = Claim {
-        seq,
-        number: number + 1,
-    };
+    let (seq, had) = (row.get(0)?, row.get(1)?);
+    let number = claim_number();
+    let claim = Claim { seq, number };
     let item = match row.get::<_, Option<String>>(17)? {
         Some(why) => Err(why),
         None => item(row, claim).map_err(|why| format!("it is unreadable: {why}")),
     };
-    Ok(Due { seq, number, item })
+    Ok(Due { seq, had, number, item })
+}
+
+/// A number that no other claim has, not even one of a history that a restored backup has ended: 63 random bits.
+fn claim_number() -> i64 {
+    let (high, low) = Uuid::new_v4().as_u64_pair();
+    // The two highest bits of the lower half say which kind of UUID it is.
+    let bits = low & (u64::MAX >> 2) | (high & 1) << 62;
+    i64::try_from(bits).unwrap_or(i64::MAX).max(1)
 }
 
 fn item(row: &Row<'_>, claim: Claim) -> Result<Item, String> {

@@ -1,32 +1,36 @@
 //! Room: lease. Who works on which lane, and for how long.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Place, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::clock::micros;
+use crate::connect::Opened;
+use crate::history::history;
+use crate::row_id::{self, Id};
 use crate::sql::Sql;
 use crate::store::Inner;
 
 /// The lanes that an owner holds, with their epochs, at this moment of the database's clock.
 #[derive(Debug)]
 pub(crate) struct Held {
-    pub(crate) lanes: Vec<(Lane, i64)>,
+    pub(crate) lanes: BTreeMap<Lane, i64>,
     pub(crate) now: i64,
 }
 
-/// What the owner holds; no lanes at all when its lease has run out. To be asked inside the transaction that acts on it.
+/// What the owner holds; no lanes at all when its lease is not valid. To be asked inside the transaction that acts on it.
 pub(crate) fn held(tx: &Transaction<'_>, sql: &Sql, owner: &str) -> rusqlite::Result<Held> {
     let mut held = Held {
-        lanes: Vec::new(),
+        lanes: BTreeMap::new(),
         now: 0,
     };
     let mut statement = tx.prepare_cached(sql.check_lanes.first())?;
     let mut rows = statement.query([owner])?;
     while let Some(row) = rows.next()? {
-        held.lanes.push((row.get(0)?, row.get(1)?));
+        held.lanes.insert(row.get(0)?, row.get(1)?);
         held.now = row.get(2)?;
     }
     Ok(held)
@@ -64,23 +68,29 @@ impl Inner {
 
     pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
         let sql = self.sql.clone();
-        let work = move |connection: &mut Connection| {
-            let tx = write(connection)?;
+        let work = move |opened: &mut Opened| {
+            let file = opened.file;
+            let tx = write(opened)?;
             let renew = params![owner.to_string(), micros(lease)];
             let alive = tx.prepare_cached(sql.heartbeat.first())?.execute(renew)? == 1;
             let owners: Vec<String> = tx
                 .prepare_cached(sql.relays.first())?
                 .query_map([], |row| row.get(0))?
                 .collect::<rusqlite::Result<_>>()?;
+            let history = history(&tx, &sql, file)?;
             tx.commit()?;
             // A row that is no relay's, because its owner is no UUID, takes no part in the sharing of lanes.
             let relays = owners
                 .iter()
                 .filter_map(|owner| owner.parse().ok().map(OwnerId))
                 .collect();
-            Ok(Heartbeat { alive, relays })
+            Ok(Heartbeat {
+                alive,
+                relays,
+                history: Some(history),
+            })
         };
-        self.lease.call("the lease could not be renewed", work).await
+        self.lease.call_opened("the lease could not be renewed", work).await
     }
 
     pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
@@ -162,14 +172,15 @@ impl Inner {
             .await
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
-        let sql = self.sql.clone();
-        let seq = row.map(|(seq, _)| seq);
-        let leg = row.and_then(|(_, leg)| leg.map(str::to_owned));
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
+        let (sql, row) = (self.sql.clone(), row.cloned());
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
+            let seq = row.as_ref().map(|row| row.seq);
+            let id = row.as_ref().map(|row| Id(&row.id));
+            let leg = row.as_ref().and_then(|row| row.leg.as_deref());
             tx.prepare_cached(sql.suspect.first())?
-                .execute(params![owner.to_string(), lane, seq, leg])?;
+                .execute(params![owner.to_string(), lane, seq, id, leg])?;
             tx.commit()
         };
         self.lease
@@ -183,6 +194,7 @@ fn grant(row: &Row<'_>) -> rusqlite::Result<LaneGrant> {
         None => None,
         Some(seq) => Some(Suspect {
             seq,
+            id: row_id::read(row.get_ref(6)?),
             leg: row.get::<_, Option<String>>(4)?.map(Into::into),
             crashes: row.get(5)?,
         }),

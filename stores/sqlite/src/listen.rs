@@ -3,29 +3,31 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use rusqlite::Connection;
 use sendoff::Result;
 use sendoff::store::WakeSource;
 
 use crate::SqliteConfig;
-use crate::connect::{Connect, Purpose};
+use crate::connect::{Connect, Opened, Purpose};
+use crate::file::FileId;
 use crate::worker::Worker;
 
 /// How often to look. A look reads a counter in shared memory, no page of the file.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Watches `data_version`, which SQLite changes for this connection when any other one has committed. Commits of the
-/// relay itself are among them, so it may ring once too often, and never too seldom.
+/// relay itself are among them, so it may ring once too often, and never too seldom. In another file the count is another.
 pub(crate) struct Listener {
     worker: Worker,
-    version: i64,
+    seen: Seen,
 }
+
+type Seen = (Option<FileId>, i64);
 
 impl Listener {
     pub(crate) async fn start(config: &SqliteConfig) -> Result<Self> {
         let worker = Worker::start("listen", Connect::new(config, Purpose::Read))?;
-        let version = look(&worker).await?;
-        Ok(Self { worker, version })
+        let seen = look(&worker).await?;
+        Ok(Self { worker, seen })
     }
 }
 
@@ -33,9 +35,9 @@ impl Listener {
 impl WakeSource for Listener {
     async fn woken(&mut self) -> Result<()> {
         loop {
-            let version = look(&self.worker).await?;
-            if version != self.version {
-                self.version = version;
+            let seen = look(&self.worker).await?;
+            if seen != self.seen {
+                self.seen = seen;
                 return Ok(());
             }
             tokio::time::sleep(LOOK).await;
@@ -43,11 +45,10 @@ impl WakeSource for Listener {
     }
 }
 
-async fn look(worker: &Worker) -> Result<i64> {
-    let work = |connection: &mut Connection| {
-        connection
-            .prepare_cached("PRAGMA data_version")?
-            .query_row([], |row| row.get(0))
+async fn look(worker: &Worker) -> Result<Seen> {
+    let work = |opened: &mut Opened| {
+        let mut version = opened.prepare_cached("PRAGMA data_version")?;
+        Ok((opened.file, version.query_row([], |row| row.get(0))?))
     };
-    worker.call("the database cannot be watched", work).await
+    worker.call_opened("the database cannot be watched", work).await
 }

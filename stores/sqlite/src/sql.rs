@@ -85,6 +85,7 @@ texts!(
     hasten,
     hasten_count,
     heartbeat,
+    history,
     hold_back,
     keep_items,
     key_left,

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayStore, SettleReport, Settlement, Vitals,
-    WakeSource,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, RelayStore, SettleReport, Settlement,
+    Vitals, WakeSource,
 };
 use sendoff::{Outbox, Result};
 
@@ -59,7 +59,7 @@ impl SqliteStore {
             lease: start("lease", Purpose::Write)?,
             work: start("work", Purpose::Write)?,
             operate: start("operate", Purpose::Write)?,
-            emit: Arc::new(Spares::new(Connect::new(&config, Purpose::Write))),
+            emit: Arc::new(Spares::new(Connect::new(&config, Purpose::Emit))),
             config,
         })))
     }
@@ -104,7 +104,7 @@ impl RelayStore for SqliteStore {
         self.0.absolve(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         self.0.suspect(owner, lane, row).await
     }
 

@@ -214,12 +214,12 @@ fn claim_some(
         for due in found {
             match due.item {
                 Ok(item) => {
-                    if take.execute(params![worker, due.seq, due.number, lease])? == 1 {
+                    if take.execute(params![worker, due.seq, due.had, lease, due.number])? == 1 {
                         items.push(item);
                     }
                 }
                 Err(why) => {
-                    give_up.execute(params![due.seq, due.number, why])?;
+                    give_up.execute(params![due.seq, due.had, why, due.number])?;
                 }
             }
         }

@@ -128,6 +128,13 @@ impl Database for File {
         self.on_connection(work).await
     }
 
+    async fn set_back(&self) -> Result<()> {
+        self.execute("DELETE FROM outbox_message").await?;
+        self.execute("DELETE FROM sqlite_sequence WHERE name = 'outbox_message'")
+            .await?;
+        Ok(())
+    }
+
     fn vandalism(&self) -> Vec<(&'static str, &'static str)> {
         vec![
             (

@@ -294,6 +294,7 @@ mod tests {
                 lane: 0,
                 seq: 1,
                 leg: None,
+                id: sendoff::Uuid::nil().into(),
                 spot: 0,
             },
         })

@@ -184,6 +184,7 @@ fn probe(topic: String) -> Delivery {
             lane: 0,
             seq: 0,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

@@ -74,6 +74,7 @@ fn delivery(traceparent: Option<&str>, attempts: u32) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

@@ -35,10 +35,10 @@ impl Desk {
         };
         lane.in_hand += 1;
         let epoch = lane.epoch;
-        let guilty = lane.suspect.as_ref().is_some_and(|suspect| {
-            let place = row.place();
-            suspect.crashes >= self.crash_limit && suspect.seq == place.seq && suspect.leg == place.leg
-        });
+        let guilty = lane
+            .suspect
+            .as_ref()
+            .is_some_and(|suspect| suspect.crashes >= self.crash_limit && suspect.is_at(row.place()));
         let guilty = guilty && !self.has_to_wait(&row);
         match row {
             Row::Message(delivery) | Row::Expired(delivery) if guilty => self.admit_crashed(delivery, epoch),

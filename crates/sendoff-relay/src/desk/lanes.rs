@@ -58,6 +58,11 @@ impl Desk {
         self.put_down(|lane| lanes.contains(&lane));
     }
 
+    /// Whether lanes are being given back.
+    pub(crate) fn is_leaving(&self) -> bool {
+        self.lanes.values().any(|lane| lane.leaving)
+    }
+
     /// Lanes that are being given back and have nothing in hand any more.
     pub(crate) fn ready_to_leave(&self) -> Vec<Lane> {
         self.lanes
@@ -92,6 +97,7 @@ impl Desk {
                 self.to_settle.settlements.push(settlement);
             }
         }
+        self.refused.drop_lanes(|lane| lanes.contains(&lane));
         self.failed.retain(|(lane, ..), _| !lanes.contains(lane));
         self.gates.retain(|(lane, ..), _| !lanes.contains(lane));
     }
@@ -99,11 +105,14 @@ impl Desk {
     /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads
     /// these lanes next finds them.
     fn put_down(&mut self, of: impl Fn(Lane) -> bool) {
+        let refused = self.refused.of_lanes(&of);
+        self.refused.drop_lanes(&of);
         let items: Vec<ItemId> = self
             .items
             .iter()
             .filter(|(_, item)| of(item.delivery.place.lane) && item.is_idle())
             .map(|(id, _)| id)
+            .chain(refused)
             .collect();
         for id in items {
             self.drop_item(id);

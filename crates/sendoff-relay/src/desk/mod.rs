@@ -20,6 +20,7 @@ mod gate;
 mod lanes;
 mod observed;
 mod pause;
+mod refused;
 mod settled;
 #[cfg(test)]
 mod tests;
@@ -163,6 +164,7 @@ pub(crate) struct Desk {
     careful: VecDeque<Row>,
     careful_item: Option<(Lane, Place)>,
     to_settle: Decided,
+    refused: refused::Refused,
     /// How often the store was asked for blocked keys.
     round: u32,
     /// Rows that are gone since the last read.
@@ -208,6 +210,7 @@ impl Desk {
             careful: VecDeque::new(),
             careful_item: None,
             to_settle: Decided::default(),
+            refused: refused::Refused::default(),
             round: 0,
             gone: Vec::new(),
             failed: FxHashMap::default(),
@@ -222,9 +225,9 @@ impl Desk {
         }
     }
 
-    /// How many messages are in hand.
+    /// How many messages are in hand, without those that only wait for the database to take them.
     pub(crate) fn in_hand(&self) -> usize {
-        self.items.len() + self.careful.len()
+        self.items.len() + self.careful.len() - self.refused.len()
     }
 
     /// How many bytes of payload are in hand.

@@ -3,14 +3,18 @@
 use super::decide::{Followers, effect_on_followers};
 use super::*;
 use crate::DeadLetter;
-use sendoff::store::SettleReport;
+use crate::settle::Written;
 
 impl Desk {
-    /// A batch of settlements has been carried out.
-    pub(crate) fn settled(&mut self, decided: Decided, report: &SettleReport) {
-        let mut dead = Vec::new();
-        for (id, settlement) in decided.items.into_iter().zip(decided.settlements) {
+    /// A batch of settlements has been carried out, but for those that were refused.
+    pub(crate) fn settled(&mut self, decided: Decided, written: &Written, now: Instant) {
+        let (report, mut dead, mut refused) = (&written.report, Vec::new(), Vec::new());
+        for (at, (id, settlement)) in decided.items.into_iter().zip(decided.settlements).enumerate() {
             if report.lost.contains(&settlement.place.lane) {
+                continue;
+            }
+            if written.refused.binary_search(&at).is_ok() {
+                refused.push((id, settlement));
                 continue;
             }
             if !settlement.legs.is_empty() && !self.hooks.is_empty() {
@@ -25,6 +29,7 @@ impl Desk {
             self.hooks
                 .each("dead_lettered_batch", |hook| hook.dead_lettered_batch(&dead));
         }
+        self.refuse(refused, now);
         for freed in &report.freed {
             if let Some(lane) = self.lanes.get_mut(&freed.lane) {
                 lane.blocked.free(freed);

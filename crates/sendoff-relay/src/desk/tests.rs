@@ -60,6 +60,7 @@ fn row(seq: i64, key: Option<&str>) -> Row {
             room: Room::Ready,
             lane: 1,
             seq,
+            id: sendoff::Uuid::from_u128(seq.unsigned_abs().into()).into(),
             leg: None,
             spot: 0,
         },
@@ -73,6 +74,7 @@ fn waiting(seq: i64, key: &str) -> Row {
             room: Room::Waiting,
             lane: 1,
             seq,
+            id: sendoff::Uuid::from_u128(seq.unsigned_abs().into()).into(),
             leg: Some(Arc::from("a")),
             spot: 0,
         },
@@ -193,13 +195,13 @@ async fn a_freed_key_stays_blocked_while_a_held_row_is_on_its_way() {
     desk.take(vec![row(2, Some("k"))], Instant::now());
     let second = desk.take_settlements(9);
     assert_eq!(verdicts(&second.settlements), [(2, "hold")]);
-    desk.settled(first, &freed("k"));
+    desk.settled(first, &freed("k").into(), Instant::now());
     // Row 2 is not in the waiting table yet, or due there: row 3 would overtake it.
     desk.take(vec![row(3, Some("k"))], Instant::now());
     let third = desk.take_settlements(9);
     assert_eq!(verdicts(&third.settlements), [(3, "hold")]);
-    desk.settled(second, &SettleReport::default());
-    desk.settled(third, &freed("k"));
+    desk.settled(second, &SettleReport::default().into(), Instant::now());
+    desk.settled(third, &freed("k").into(), Instant::now());
     desk.take(vec![row(4, Some("k"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [4]);
 }
@@ -224,7 +226,7 @@ async fn the_followers_of_a_dead_head_wait_go_on_or_never_waited() {
                 desk.next_batch(0, Instant::now()).is_none(),
                 "not before the dead letter is written"
             );
-            desk.settled(settlements, &SettleReport::default());
+            desk.settled(settlements, &SettleReport::default().into(), Instant::now());
             assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
         }
     }
@@ -238,7 +240,7 @@ async fn a_parked_head_is_retried_beside_its_followers() {
     answer(&mut desk, batch, &temporary());
     let settlements = desk.take_settlements(9);
     assert_eq!(verdicts(&settlements.settlements), [(1, "parked")]);
-    desk.settled(settlements, &SettleReport::default());
+    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
 }
 
@@ -299,7 +301,7 @@ async fn what_comes_too_early_waits_uncharged_and_those_behind_it_go_on() {
         !charged && delay == Duration::from_secs(90)
     });
     assert!(all_uncharged, "{:?}", decided.settlements);
-    desk.settled(decided, &SettleReport::default());
+    desk.settled(decided, &SettleReport::default().into(), Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
 }
 
@@ -340,7 +342,7 @@ async fn a_lane_is_given_back_once_its_sinks_have_answered() {
     answer(&mut desk, batch, &Outcome::Delivered);
     let settlements = desk.take_settlements(9);
     assert_eq!(verdicts(&settlements.settlements), [(1, "delivered")]);
-    desk.settled(settlements, &SettleReport::default());
+    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
     assert_eq!(desk.ready_to_leave(), [1]);
 }
 
@@ -349,6 +351,7 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
     let suspect = sendoff::store::Suspect {
         seq: 7,
+        id: sendoff::Uuid::from_u128(7).into(),
         leg: None,
         crashes: 2,
     };
@@ -372,7 +375,7 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
     let batch = desk.next_batch(0, Instant::now());
     answer(&mut desk, batch, &Outcome::Delivered);
     let settlements = desk.take_settlements(9);
-    desk.settled(settlements, &SettleReport::default());
+    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
     assert_eq!(desk.next_careful(Instant::now()).unwrap().1.seq, 7);
     desk.admit_careful(Instant::now());
     let settlements = desk.take_settlements(9);
@@ -381,7 +384,7 @@ async fn a_message_that_crashed_relays_while_alone_is_dead() {
         &*settlements.settlements[0].legs[0].leg, "a",
         "it holds up its key at its sink"
     );
-    desk.settled(settlements, &SettleReport::default());
+    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
     desk.take(vec![row(8, Some("k"))], Instant::now());
     desk.next_careful(Instant::now());
     desk.admit_careful(Instant::now());
@@ -401,7 +404,11 @@ async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
         let mut settlements = desk.take_settlements(9);
         assert_eq!(verdicts(&settlements.settlements), [(1, "retry")]);
         if written_before_the_page_comes {
-            desk.settled(std::mem::take(&mut settlements), &SettleReport::default());
+            desk.settled(
+                std::mem::take(&mut settlements),
+                &SettleReport::default().into(),
+                Instant::now(),
+            );
         }
         desk.take(vec![waiting(2, "k")], Instant::now());
         assert!(
@@ -412,14 +419,14 @@ async fn a_follower_that_was_read_while_its_head_failed_is_held_again() {
         assert_eq!(verdicts(&held.settlements), [(2, "hold")]);
         settlements.items.extend(held.items);
         settlements.settlements.extend(held.settlements);
-        desk.settled(settlements, &SettleReport::default());
+        desk.settled(settlements, &SettleReport::default().into(), Instant::now());
 
         desk.begin_read();
         desk.take(vec![waiting(1, "k")], Instant::now());
         let batch = desk.next_batch(0, Instant::now());
         answer(&mut desk, batch, &Outcome::Delivered);
         let settlements = desk.take_settlements(9);
-        desk.settled(settlements, &SettleReport::default());
+        desk.settled(settlements, &SettleReport::default().into(), Instant::now());
         desk.begin_read();
         desk.take(vec![waiting(2, "k")], Instant::now());
         let batch = desk.next_batch(0, Instant::now()).expect("now it is the head");
@@ -552,8 +559,8 @@ async fn a_key_that_was_blocked_while_the_store_was_asked_stays_blocked() {
     let before = fail(&mut desk, 2, "written meanwhile");
     let lanes = desk.begin_recheck();
     let during = fail(&mut desk, 3, "failed meanwhile");
-    desk.settled(before, &SettleReport::default());
-    desk.settled(during, &SettleReport::default());
+    desk.settled(before, &SettleReport::default().into(), Instant::now());
+    desk.settled(during, &SettleReport::default().into(), Instant::now());
     desk.take(vec![waiting(4, "retried meanwhile")], Instant::now());
     desk.recheck(&lanes, Vec::new());
     let keys = [
@@ -563,7 +570,7 @@ async fn a_key_that_was_blocked_while_the_store_was_asked_stays_blocked() {
         "retried meanwhile",
     ];
     assert!(keys.into_iter().all(|key| is_blocked(&mut desk, key)));
-    desk.settled(on_its_way, &SettleReport::default());
+    desk.settled(on_its_way, &SettleReport::default().into(), Instant::now());
     let lanes = desk.begin_recheck();
     desk.recheck(&lanes, Vec::new());
     assert!(!keys.into_iter().any(|key| is_blocked(&mut desk, key)));

@@ -45,16 +45,20 @@ impl Running {
 
     pub(super) fn start_settling(&mut self, now: Instant) {
         self.watched.decided(self.desk.has_settlements(), now);
-        if self.settling || !self.desk.has_settlements() {
+        if self.settling {
             return;
         }
+        let decided = match self.desk.take_refused(now) {
+            Some(refused) => refused,
+            None if self.desk.has_settlements() => self.desk.take_settlements(SETTLE_AT_ONCE),
+            None => return,
+        };
         self.settling = true;
-        let decided = self.desk.take_settlements(SETTLE_AT_ONCE);
         self.watched.settling(!self.desk.has_settlements(), now);
         let work = settle(self.store.clone(), self.owner, decided, self.lease.subscribe());
         self.tasks.spawn(async move {
-            let (decided, report) = work.await;
-            Event::Settled(decided, report)
+            let (decided, written) = work.await;
+            Event::Settled(decided, written)
         });
     }
 }

@@ -1,12 +1,13 @@
 //! What comes back from work that was started.
 
 use sendoff::Result;
-use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader, SettleReport};
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader};
 use tokio::time::Instant;
 
 use crate::desk::{Decided, Ticket};
 use crate::plan::SinkIndex;
 use crate::publish::Published;
+use crate::settle::Written;
 
 pub(super) enum Event {
     Beat {
@@ -26,7 +27,7 @@ pub(super) enum Event {
         begun: Instant,
         published: Published,
     },
-    Settled(Decided, SettleReport),
+    Settled(Decided, Written),
     Suspected(Result<()>),
     Swept(Result<u64>),
     Rechecked {

@@ -35,6 +35,7 @@ impl Running {
             return;
         }
         self.ask_soon = true;
+        self.compare_history(beat.history.as_ref());
         let absolved = self.desk.absolve(Instant::now());
         if !absolved.is_empty() {
             let (store, owner) = (self.store.clone(), self.owner);
@@ -171,7 +172,7 @@ impl Running {
         (0..self.desk.sink_count()).for_each(|sink| self.desk.dropped(sink));
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.asking = false;
-        self.unsure = false;
+        (self.unsure, self.anew) = (false, false);
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.rechecking = false;
         self.watched.anew();

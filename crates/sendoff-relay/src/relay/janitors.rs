@@ -32,13 +32,8 @@ impl Running {
         };
         self.suspecting = true;
         let (store, owner) = (self.store.clone(), self.owner);
-        self.tasks.spawn(async move {
-            Event::Suspected(
-                store
-                    .suspect(owner, lane, Some((place.seq, place.leg.as_deref())))
-                    .await,
-            )
-        });
+        self.tasks
+            .spawn(async move { Event::Suspected(store.suspect(owner, lane, Some(&place)).await) });
     }
 
     pub(super) fn start_sweep(&mut self, now: Instant) {

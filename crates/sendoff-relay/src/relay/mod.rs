@@ -2,6 +2,7 @@
 
 mod deliver;
 mod event;
+mod history;
 mod hold;
 mod janitors;
 mod pulse;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sendoff::store::{Lane, LaneGrant, OwnerId, Reader, RelayStore};
+use sendoff::store::{History, Lane, LaneGrant, OwnerId, Reader, RelayStore};
 use sendoff::{Error, ErrorKind, Result, Waker};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -43,6 +43,12 @@ pub(super) struct Running {
     pub(super) releasing: bool,
     /// Whether lanes may be held by this relay that it does not know of, because an answer was lost.
     pub(super) unsure: bool,
+    /// The history of the database as the last heartbeat saw it.
+    pub(super) history: Option<History>,
+    /// A heartbeat has seen another history. The reader is going to, as well.
+    pub(super) reader_is_behind: bool,
+    /// Whether lanes are given back to be leased anew.
+    pub(super) anew: bool,
     /// Whether the first try to get lanes is behind us.
     pub(super) settled_in: bool,
 
@@ -136,6 +142,9 @@ impl Running {
             acquiring: false,
             releasing: false,
             unsure: false,
+            history: None,
+            reader_is_behind: false,
+            anew: false,
             settled_in: false,
             asking: false,
             ask_soon: false,
@@ -271,6 +280,9 @@ impl Running {
             if let Some(probe) = self.desk.next_probe(now) {
                 at = at.min(probe);
             }
+        }
+        if let Some(refused) = self.desk.next_refused().filter(|_| !self.settling) {
+            at = at.min(refused);
         }
         at = self.watched.next().map_or(at, |pulse| at.min(pulse));
         // An event that is already due but whose work is under way must not turn this into a busy loop.

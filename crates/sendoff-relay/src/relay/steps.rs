@@ -51,21 +51,31 @@ impl Running {
             Event::Disowned(disowned) => {
                 self.acquiring = false;
                 match disowned {
-                    Ok(()) => self.unsure = false,
+                    Ok(()) => {
+                        self.unsure = false;
+                        self.hurry_anew();
+                    }
                     Err(error) => self.complain("disown", error),
                 }
             }
             Event::Released(lanes, released) => {
                 self.releasing = false;
                 match released {
-                    Ok(()) => self.lose(&lanes),
+                    Ok(()) => {
+                        self.lose(&lanes);
+                        self.hurry_anew();
+                    }
                     Err(error) => self.complain("release", error),
                 }
             }
             Event::Read { reader, page } => {
                 self.reader = Some(reader);
                 match page {
-                    Ok(page) => self.take(page),
+                    Ok(page) if page.history_changed => self.read_another_history(),
+                    Ok(page) => {
+                        self.reader_is_behind = false;
+                        self.take(page);
+                    }
                     Err(error) => {
                         self.complain("read", error);
                         self.read_pause = (self.read_pause * 2).clamp(self.settings.idle_time, LONGEST_PAUSE);
@@ -97,11 +107,14 @@ impl Running {
                     }
                 }
             }
-            Event::Settled(decided, report) => {
+            Event::Settled(decided, mut written) => {
                 self.settling = false;
-                self.settled_meanwhile += decided.items.len();
-                self.tell_settled(decided.items.len(), &report);
-                self.desk.settled(decided, &report);
+                let count = decided.items.len() - written.refused.len();
+                self.settled_meanwhile += count;
+                self.tell_settled(count, &written.report);
+                self.desk.settled(decided, &written, Instant::now());
+                self.give_up_refused(&mut written);
+                let report = written.report;
                 // The store may think otherwise, if only this relay's own deadline had passed: then they are given back.
                 self.unsure |= !report.lost.is_empty();
                 self.lose(&report.lost);

@@ -65,7 +65,7 @@ impl Tables {
         now: Micros,
     ) -> Hastened {
         let leg = |place: &Place| place.leg.clone().unwrap_or_else(|| UNROUTED.into());
-        let after = after.map(|place| (place.lane, place.seq, leg(place)));
+        let after = after.map(|place| (place.lane, place.seq, leg(place), place.id.uuid()));
         let behind = |at: &&LegAt| after.as_ref().is_none_or(|after| *at > after);
         let chosen: Vec<LegAt> = self
             .to_hasten(filter, how, now)
@@ -85,10 +85,11 @@ impl Tables {
         let next = chosen.last().filter(|_| chosen.len() == limit);
         Hastened {
             due: chosen.len() as u64,
-            next: next.map(|(lane, seq, leg)| Place {
+            next: next.map(|(lane, seq, leg, id)| Place {
                 room: Room::Waiting,
                 lane: *lane,
                 seq: *seq,
+                id: (*id).into(),
                 leg: Some(leg.clone()).filter(|leg| **leg != *UNROUTED),
                 spot: 0,
             }),
@@ -114,11 +115,11 @@ impl Tables {
     }
 
     pub(super) fn release_key(&mut self, key: &str, leg: Option<&str>, now: Micros) -> u64 {
-        let blocking = self.dead.iter_mut().filter(|((_, _, of), row)| {
+        let blocking = self.dead.iter_mut().filter(|((_, _, of, _), row)| {
             row.blocks && row.content.key.as_deref() == Some(key) && leg.is_none_or(|leg| **of == *leg)
         });
         let (mut keys, mut released) = (BTreeSet::new(), 0);
-        for ((lane, _, leg), row) in blocking {
+        for ((lane, _, leg, _), row) in blocking {
             row.blocks = false;
             released += 1;
             keys.insert((*lane, key.to_owned(), leg.clone()));
@@ -143,12 +144,12 @@ impl Tables {
 
     pub(super) fn keys(&self, limit: usize) -> Vec<KeyView> {
         let mut held: BTreeMap<(Lane, String, Arc<str>), u64> = BTreeMap::new();
-        for ((lane, _, leg), row) in &self.waiting {
+        for ((lane, _, leg, _), row) in &self.waiting {
             if let (Some(key), WaitState::Held, None) = (&row.content.key, row.state, row.due_at) {
                 *held.entry((*lane, key.clone(), leg.clone())).or_default() += 1;
             }
         }
-        for ((lane, _, leg), row) in self.dead.iter().filter(|(_, row)| row.blocks) {
+        for ((lane, _, leg, _), row) in self.dead.iter().filter(|(_, row)| row.blocks) {
             if let Some(key) = &row.content.key {
                 held.entry((*lane, key.clone(), leg.clone())).or_default();
             }
@@ -177,9 +178,9 @@ impl Tables {
         let same_leg = |other: &Arc<str>| **other == *leg || **other == *UNROUTED;
         let dead = self
             .dead_in(lane)
-            .find(|((_, _, other), row)| row.blocks && same_leg(other) && row.content.key.as_deref() == Some(key));
+            .find(|((_, _, other, _), row)| row.blocks && same_leg(other) && row.content.key.as_deref() == Some(key));
         let waiting = || {
-            self.waiting_in(lane).find(|((_, _, other), row)| {
+            self.waiting_in(lane).find(|((_, _, other, _), row)| {
                 row.state.blocks() && row.due_at.is_some() && same_leg(other) && row.content.key.as_deref() == Some(key)
             })
         };
@@ -195,7 +196,10 @@ impl Tables {
             epoch: row.epoch,
             owner: row.owner.map(|owner| owner.0),
             relay: row.owner.and_then(|owner| self.relay_names.get(&owner).cloned()),
-            until: row.owner.and_then(|owner| self.relays.get(&owner)).map(|at| time(*at)),
+            until: row
+                .owner
+                .and_then(|owner| self.relays.get(&owner))
+                .map(|lease| time(lease.until)),
             crashes: i64::from(row.crashes),
             ready: self.ready.keys().filter(|(of, _)| *of == lane).count() as u64,
         };

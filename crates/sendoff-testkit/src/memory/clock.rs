@@ -39,6 +39,10 @@ impl Clock {
         self.origin().shift += span(by);
     }
 
+    pub(super) fn shift_back(&self, by: Duration) {
+        self.origin().shift -= span(by);
+    }
+
     fn origin(&self) -> std::sync::MutexGuard<'_, Origin> {
         self.origin.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
     }

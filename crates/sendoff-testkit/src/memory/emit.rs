@@ -103,7 +103,7 @@ impl MemoryTransaction {
                         last_error: None,
                         history: Vec::new(),
                     };
-                    tables.waiting.insert((lane, seq, UNROUTED.into()), row);
+                    tables.waiting.insert((lane, seq, UNROUTED.into(), row.content.id), row);
                 }
                 Some(_) | None => {
                     tables.ready.insert((lane, seq), content);

@@ -1,6 +1,7 @@
 //! Faults made to order.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -53,7 +54,7 @@ pub enum Verb {
 
 /// Which calls of a [`super::MemoryStore`] go wrong, and how.
 #[derive(Debug, Default)]
-pub struct Faults(Mutex<HashMap<Verb, Plan>>);
+pub struct Faults(Mutex<HashMap<Verb, Plan>>, AtomicBool);
 
 #[derive(Debug, Default, Clone)]
 struct Plan {
@@ -84,6 +85,21 @@ impl Faults {
         self.change(Verb::Settle, |plan| plan.forget = calls);
     }
 
+    /// Whether settlements that make messages wait are refused for good, as where a privilege is missing.
+    pub fn refuse_waits(&self, refuse: bool) {
+        self.1.store(refuse, Ordering::SeqCst);
+    }
+
+    /// Fails for settlements that are refused.
+    pub(super) fn check_waits(&self, waits: bool) -> Result<()> {
+        if waits && self.1.load(Ordering::SeqCst) {
+            return Err(Error::new(ErrorKind::Denied, "messages could not be settled")
+                .because("nothing may be written to the waiting table")
+                .next_step("grant it"));
+        }
+        Ok(())
+    }
+
     /// Every call of `verb` takes so much longer, before it looks at the tables.
     pub fn delay(&self, verb: Verb, by: Duration) {
         self.change(verb, |plan| plan.delay = by);
@@ -91,6 +107,7 @@ impl Faults {
 
     /// Everything works from now on.
     pub fn clear(&self) {
+        self.refuse_waits(false);
         self.plans().clear();
     }
 

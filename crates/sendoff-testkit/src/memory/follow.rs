@@ -16,10 +16,16 @@ const FOLLOWERS: usize = 64;
 
 impl Tables {
     /// Whether a leg has to wait for others of its key. A row that is not routed yet may go to any leg.
-    pub(super) fn is_held(&self, (lane, seq, leg): &LegAt, key: &str) -> bool {
+    pub(super) fn is_held(&self, (lane, seq, leg, _): &LegAt, key: &str) -> bool {
         let same_leg = |other: &Arc<str>| other == leg || **other == *UNROUTED;
-        self.waiting_in(*lane).any(|((_, other, other_leg), row)| {
-            other != seq && same_leg(other_leg) && row.state.blocks() && row.content.key.as_deref() == Some(key)
+        self.waiting_in(*lane).any(|((_, other, other_leg, _), row)| {
+            // One that is held behind it waits for this one.
+            let is_before = other < seq || row.state != WaitState::Held;
+            other != seq
+                && is_before
+                && same_leg(other_leg)
+                && row.state.blocks()
+                && row.content.key.as_deref() == Some(key)
         }) || self.has_blocking_dead(*lane, key, same_leg)
     }
 
@@ -32,7 +38,7 @@ impl Tables {
         let of_key = self
             .waiting_in(lane)
             .filter(|(_, row)| row.content.key.as_deref() == Some(key));
-        let legs: BTreeSet<Arc<str>> = of_key.map(|((_, _, leg), _)| leg.clone()).collect();
+        let legs: BTreeSet<Arc<str>> = of_key.map(|((_, _, leg, _), _)| leg.clone()).collect();
         // All of them: `any` would stop at the first leg that has followers.
         legs.iter()
             .filter(|leg| self.follow_on_leg(lane, key, leg, now))
@@ -45,11 +51,11 @@ impl Tables {
         if self.has_blocking_dead(lane, key, same_leg) {
             return false;
         }
-        let rows = self.waiting_in_mut(lane).filter(|((_, _, other), row)| {
+        let rows = self.waiting_in_mut(lane).filter(|((_, _, other, _), row)| {
             same_leg(other) && row.state.blocks() && row.content.key.as_deref() == Some(key)
         });
         let mut let_go = 0;
-        for ((_, _, other), row) in rows {
+        for ((_, _, other, _), row) in rows {
             match row.due_at {
                 // Its turn comes first, and it has not come yet.
                 Some(due) if due > now => break,
@@ -68,8 +74,9 @@ impl Tables {
 
     /// Those behind a row that has to wait are held again, even if their turn had come.
     pub(super) fn hold_back(&mut self, lane: Lane, key: &str, leg: &str, seq: i64) {
-        for ((_, other, other_leg), row) in self.waiting_in_mut(lane) {
-            let behind = *other > seq && **other_leg == *leg && row.content.key.as_deref() == Some(key);
+        for ((_, other, other_leg, _), row) in self.waiting_in_mut(lane) {
+            let behind =
+                *other > seq && (**other_leg == *leg || leg == UNROUTED) && row.content.key.as_deref() == Some(key);
             if behind && row.state.blocks() && row.due_at.is_some() {
                 row.state = WaitState::Held;
                 row.due_at = None;
@@ -80,7 +87,7 @@ impl Tables {
     /// Whether anything of a key still waits or blocks.
     pub(super) fn key_left(&self, blocked: &BlockedKey) -> bool {
         let same_leg = |leg: &Arc<str>| *leg == blocked.leg;
-        self.waiting_in(blocked.lane).any(|((_, _, leg), row)| {
+        self.waiting_in(blocked.lane).any(|((_, _, leg, _), row)| {
             same_leg(leg) && row.state.blocks() && row.content.key.as_deref() == Some(&*blocked.key)
         }) || self.has_blocking_dead(blocked.lane, &blocked.key, same_leg)
     }
@@ -96,7 +103,7 @@ impl Tables {
             .iter()
             .filter(|(_, row)| row.blocks)
             .map(|(at, row)| (at, &row.content));
-        let blocked = waiting.chain(dead).filter_map(|((lane, _, leg), content)| {
+        let blocked = waiting.chain(dead).filter_map(|((lane, _, leg, _), content)| {
             lanes.contains(lane).then_some(BlockedKey {
                 lane: *lane,
                 key: content.key.as_deref()?.into(),
@@ -115,7 +122,7 @@ impl Tables {
             .iter()
             .filter(|((lane, ..), row)| lanes.contains(lane) && is_held(row));
         let groups: BTreeSet<(Lane, String, Arc<str>)> = held
-            .filter_map(|((lane, _, leg), row)| Some((*lane, row.content.key.clone()?, leg.clone())))
+            .filter_map(|((lane, _, leg, _), row)| Some((*lane, row.content.key.clone()?, leg.clone())))
             .collect();
         let count = |tables: &Self| tables.waiting.values().filter(|row| is_held(row)).count();
         let before = count(self);
@@ -129,13 +136,13 @@ impl Tables {
 
     /// Whether a row of this key and leg has a due time, so that the others rightly wait for it.
     fn has_turn(&self, lane: Lane, key: &str, leg: &str) -> bool {
-        self.waiting_in(lane).any(|((_, _, other), row)| {
+        self.waiting_in(lane).any(|((_, _, other, _), row)| {
             **other == *leg && row.state.blocks() && row.due_at.is_some() && row.content.key.as_deref() == Some(key)
         })
     }
 
     fn has_blocking_dead(&self, lane: Lane, key: &str, same_leg: impl Fn(&Arc<str>) -> bool) -> bool {
         self.dead_in(lane)
-            .any(|((_, _, leg), row)| row.blocks && same_leg(leg) && row.content.key.as_deref() == Some(key))
+            .any(|((_, _, leg, _), row)| row.blocks && same_leg(leg) && row.content.key.as_deref() == Some(key))
     }
 }

@@ -1,28 +1,36 @@
 //! Leases: who holds which lane.
 
-use std::sync::Arc;
-
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, OwnerId, Place, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 
 use super::clock::Micros;
-use super::tables::{LaneRow, Tables};
+use super::tables::{LaneRow, Lease, Tables};
 
 impl Tables {
     pub(super) fn has_lease(&self, owner: OwnerId, now: Micros) -> bool {
-        self.relays.get(&owner).is_some_and(|until| *until > now)
+        self.relays.get(&owner).is_some_and(|lease| lease.is_valid(now))
     }
 
-    pub(super) fn heartbeat(&mut self, owner: OwnerId, until: Micros, now: Micros) -> Heartbeat {
-        let alive = self.has_lease(owner, now);
+    pub(super) fn heartbeat(&mut self, owner: OwnerId, length: Micros, now: Micros) -> Heartbeat {
+        // Its owner lives, so a lease that is too far ahead is renewed as well.
+        let alive = self.relays.get(&owner).is_some_and(|lease| lease.until > now);
         if alive {
-            self.relays.insert(owner, until);
+            self.enlist(owner, length, now);
         }
-        let valid = self.relays.iter().filter(|(_, until)| **until > now);
+        let valid = self.relays.iter().filter(|(_, lease)| lease.is_valid(now));
         Heartbeat {
             alive,
             relays: valid.map(|(owner, _)| *owner).collect(),
+            history: Some(History {
+                server: self.history.to_string(),
+                head: self.next_seq - 1,
+            }),
         }
+    }
+
+    pub(super) fn enlist(&mut self, owner: OwnerId, length: Micros, now: Micros) {
+        let until = now.saturating_add(length);
+        self.relays.insert(owner, Lease { until, length });
     }
 
     pub(super) fn acquire(&mut self, owner: OwnerId, limit: usize, now: Micros) -> Result<Vec<LaneGrant>> {
@@ -39,8 +47,9 @@ impl Tables {
                 lane,
                 epoch: row.epoch,
                 crashes: row.crashes,
-                suspect: row.suspect.clone().map(|(seq, leg)| Suspect {
+                suspect: row.suspect.clone().map(|(seq, id, leg)| Suspect {
                     seq,
+                    id,
                     leg,
                     crashes: row.suspect_crashes,
                 }),
@@ -65,7 +74,7 @@ impl Tables {
 
     /// Strikes off the relays whose lease has run out at `now`, and frees every lane whose owner is not there.
     pub(super) fn evict(&mut self, now: Micros) -> u64 {
-        self.relays.retain(|_, until| *until > now);
+        self.relays.retain(|_, lease| lease.is_valid(now));
         let mut freed = 0;
         for row in &mut self.lanes {
             let vanished = row.owner.is_some_and(|owner| !self.relays.contains_key(&owner));
@@ -86,8 +95,8 @@ impl Tables {
         }
     }
 
-    pub(super) fn suspect(&mut self, owner: OwnerId, lane: Lane, suspect: Option<(i64, Option<&str>)>) {
-        let suspect = suspect.map(|(seq, leg)| (seq, leg.map(Arc::from)));
+    pub(super) fn suspect(&mut self, owner: OwnerId, lane: Lane, suspect: Option<&Place>) {
+        let suspect = suspect.map(|place| (place.seq, place.id.clone(), place.leg.clone()));
         for row in self.held_by(owner, &[lane]) {
             if row.suspect != suspect || suspect.is_none() {
                 row.suspect_crashes = 0;

@@ -24,11 +24,12 @@ mod tables;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use sendoff::Outbox;
-use sendoff::store::{AuditView, Lane};
+use sendoff::store::{AuditView, Lane, OwnerId};
 use tokio::sync::Notify;
 
 use clock::Clock;
@@ -110,10 +111,39 @@ impl MemoryStore {
         self.shared.clock.shift(by);
     }
 
+    /// Moves the store's clock back.
+    pub fn shift_clock_back(&self, by: Duration) {
+        self.shared.clock.shift_back(by);
+    }
+
     /// Takes the lanes from every relay at once, whatever its lease says, and counts it as a crash. Returns how many
     /// lanes became free.
     pub fn evict_now(&self) -> u64 {
         self.tables().evict(clock::Micros::MAX)
+    }
+
+    /// Empties the ready table and lets numbers begin again, as in a database that was restored or truncated.
+    pub fn set_back(&self) {
+        let mut tables = self.tables();
+        tables.ready.clear();
+        tables.next_seq = 1;
+    }
+
+    /// Another server with the same rows answers from now on.
+    pub fn replace_server(&self) {
+        self.tables().history += 1;
+    }
+
+    /// Who holds which lane, to go back to later.
+    pub fn leases(&self) -> Leases {
+        let tables = self.tables();
+        Leases(tables.relays.clone(), tables.lanes.clone())
+    }
+
+    /// Goes back to these leases, as a standby does that had got nothing since.
+    pub fn restore_leases(&self, leases: Leases) {
+        let mut tables = self.tables();
+        (tables.relays, tables.lanes) = (leases.0, leases.1);
     }
 
     /// What operators did, oldest first.
@@ -126,6 +156,10 @@ impl MemoryStore {
         self.shared.tables.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+/// Who held which lane at some moment.
+#[derive(Debug)]
+pub struct Leases(BTreeMap<OwnerId, tables::Lease>, Vec<tables::LaneRow>);
 
 /// Sets up a [`MemoryStore`].
 #[must_use]

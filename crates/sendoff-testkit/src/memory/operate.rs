@@ -251,7 +251,7 @@ impl Tables {
     /// Every message, and every leg of one that was split, with its status.
     pub(super) fn all(&self) -> impl Iterator<Item = Stored> {
         let ready = self.ready.iter().map(|((lane, seq), content)| {
-            let at = (*lane, *seq, Arc::from(UNROUTED));
+            let at = (*lane, *seq, Arc::from(UNROUTED), content.id);
             stored(Status::Pending, &at, content)
         });
         let waiting = self.waiting.iter().map(|(at, row)| waiting_row(at, row));
@@ -292,7 +292,7 @@ pub(super) fn dead_row(at: &LegAt, row: &Dead) -> Stored {
     }
 }
 
-fn stored(status: Status, (lane, seq, leg): &LegAt, content: &Content) -> Stored {
+fn stored(status: Status, (lane, seq, leg, _): &LegAt, content: &Content) -> Stored {
     Stored {
         status,
         id: Some(content.id),

@@ -81,14 +81,14 @@ impl MemoryReader {
         let mut due: Vec<_> = tables
             .waiting
             .iter()
-            .filter(|((lane, _, leg), _)| {
+            .filter(|((lane, _, leg, _), _)| {
                 self.lanes.contains(lane) && !request.skip_legs.iter().any(|skip| **skip == **leg)
             })
             .filter_map(|(at, waiting)| Some((waiting.due_at.filter(|due| *due <= now)?, at, waiting)))
             .collect();
-        due.sort_by_key(|(due, (_, seq, _), _)| (*due, *seq));
+        due.sort_by_key(|(due, (_, seq, ..), _)| (*due, *seq));
         let mut taken = 0;
-        for (_, (lane, seq, leg), waiting) in due {
+        for (_, (lane, seq, leg, _), waiting) in due {
             if taken == request.limit.max(1) {
                 page.more = true;
                 break;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Reader, RelayStore, Room, SettleReport,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayStore, Room, SettleReport,
     Settlement, Verdict, Vitals, Windows,
 };
 
@@ -33,17 +33,15 @@ impl RelayStore for MemoryStore {
 
     async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
         self.call(Verb::Enlist, |tables, now| {
-            tables.relays.insert(owner, now.saturating_add(span(lease)));
+            tables.enlist(owner, span(lease), now);
             tables.relay_names.insert(owner, name.to_owned());
         })
         .await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
-        self.call(Verb::Heartbeat, |tables, now| {
-            tables.heartbeat(owner, now.saturating_add(span(lease)), now)
-        })
-        .await
+        self.call(Verb::Heartbeat, |tables, now| tables.heartbeat(owner, span(lease), now))
+            .await
     }
 
     async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
@@ -67,7 +65,7 @@ impl RelayStore for MemoryStore {
         self.call(Verb::Absolve, |tables, _| tables.absolve(owner, lanes)).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
         self.call(Verb::Suspect, |tables, _| tables.suspect(owner, lane, row))
             .await
     }
@@ -86,10 +84,18 @@ impl RelayStore for MemoryStore {
             let delivered = settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered);
             delivered && settlement.place.room == Room::Ready
         });
+        let waits = settlements.iter().flat_map(|settlement| &settlement.legs);
+        let waits = waits.filter(|leg| matches!(leg.verdict, Verdict::Retry { .. } | Verdict::Hold));
+        self.faults().check_waits(waits.count() > 0)?;
         let forgets = only_delivered && self.faults().forgets_settle();
         self.call(Verb::Settle, |tables, now| {
             let before = forgets.then(|| tables.messages());
-            let report = Settling::new(tables, now, self.shared.keep_delivered).settle(owner, settlements);
+            let report = Settling {
+                tables,
+                now,
+                keep_delivered: self.shared.keep_delivered,
+            }
+            .settle(owner, settlements);
             if let Some(before) = before {
                 tables.restore(before);
             }
@@ -137,7 +143,7 @@ impl RelayStore for MemoryStore {
                         held: tables.lanes[usize::from(*lane)]
                             .owner
                             .and_then(|owner| tables.relays.get(&owner))
-                            .is_some_and(|until| *until > now),
+                            .is_some_and(|lease| lease.is_valid(now)),
                     });
                 }
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sendoff::store::{AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RetryState, Room};
+use sendoff::store::{AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RetryState, Room, RowId};
 use sendoff::{Headers, Uuid};
 
 use super::clock::{Micros, span, time};
@@ -17,15 +17,18 @@ use super::{COMMON_LANES, LANES, PRIORITY_LANES};
 pub(super) const UNROUTED: &str = "";
 
 pub(super) type ReadyAt = (Lane, i64);
-pub(super) type LegAt = (Lane, i64, Arc<str>);
+/// A leg of a message: two messages may have one number, after numbers were set back.
+pub(super) type LegAt = (Lane, i64, Arc<str>, Uuid);
 
 pub(super) struct Tables {
+    /// Which history this is: a number that no other one has.
+    pub(super) history: u64,
     pub(super) next_seq: i64,
     pub(super) ready: BTreeMap<ReadyAt, Arc<Content>>,
     pub(super) waiting: BTreeMap<LegAt, Waiting>,
     pub(super) dead: BTreeMap<LegAt, Dead>,
     pub(super) delivered: Vec<Kept>,
-    pub(super) relays: BTreeMap<OwnerId, Micros>,
+    pub(super) relays: BTreeMap<OwnerId, Lease>,
     /// What people call them.
     pub(super) relay_names: BTreeMap<OwnerId, String>,
     pub(super) lanes: Vec<LaneRow>,
@@ -37,6 +40,7 @@ pub(super) struct Tables {
 impl Tables {
     pub(super) fn new(dedup_window: Duration) -> Self {
         Self {
+            history: 0,
             next_seq: 1,
             ready: BTreeMap::new(),
             waiting: BTreeMap::new(),
@@ -96,7 +100,7 @@ pub(super) struct Messages {
 }
 
 fn leg_range(lane: Lane) -> std::ops::Range<LegAt> {
-    (lane, i64::MIN, UNROUTED.into())..(lane + 1, i64::MIN, UNROUTED.into())
+    (lane, i64::MIN, UNROUTED.into(), Uuid::nil())..(lane + 1, i64::MIN, UNROUTED.into(), Uuid::nil())
 }
 
 /// What the producer said, and when.
@@ -151,6 +155,7 @@ impl Content {
                 room,
                 lane,
                 seq,
+                id: self.id.into(),
                 leg: (**leg != *UNROUTED).then(|| leg.clone()),
                 spot: 0,
             },
@@ -230,11 +235,25 @@ pub(super) struct Kept {
     pub(super) delivered_at: Micros,
 }
 
+/// How long a relay may work.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Lease {
+    pub(super) until: Micros,
+    pub(super) length: Micros,
+}
+
+impl Lease {
+    /// One that ends further ahead than it is long was given by a clock that has stepped back since.
+    pub(super) fn is_valid(&self, now: Micros) -> bool {
+        self.until > now && self.until <= now.saturating_add(self.length).saturating_add(self.length / 5)
+    }
+}
+
 #[derive(Debug, Clone, Default)]
 pub(super) struct LaneRow {
     pub(super) epoch: i64,
     pub(super) owner: Option<OwnerId>,
     pub(super) crashes: u32,
-    pub(super) suspect: Option<(i64, Option<Arc<str>>)>,
+    pub(super) suspect: Option<(i64, RowId, Option<Arc<str>>)>,
     pub(super) suspect_crashes: u32,
 }

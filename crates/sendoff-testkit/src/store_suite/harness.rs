@@ -105,6 +105,13 @@ pub trait Database: Send + Sync {
     /// As [`Database::execute`].
     async fn fetch(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>>;
 
+    /// Empties the ready table and lets its numbers begin again, as in a database that was restored or truncated. What
+    /// waits and what is dead stays.
+    ///
+    /// # Errors
+    /// What the database says.
+    async fn set_back(&self) -> Result<()>;
+
     /// SQL that makes a ready row of the topic `vandalised` unreadable in a way that only this database allows, each
     /// with a name; those that every database allows are in the suite.
     fn vandalism(&self) -> Vec<(&'static str, &'static str)> {

@@ -1,7 +1,7 @@
 //! Crashes: what is remembered of relays that vanished.
 
-use sendoff::ErrorKind;
-use sendoff::store::{Lane, LaneGrant, Suspect};
+use sendoff::store::{Lane, LaneGrant, Place, Room, Suspect};
+use sendoff::{ErrorKind, Uuid};
 
 use super::manual_relay::ManualRelay;
 use super::registry::{CaseResult, cases};
@@ -72,13 +72,25 @@ async fn a_relay_that_lives_absolves_its_lanes(scene: Scene) -> CaseResult {
     Ok(())
 }
 
+fn place(seq: i64, leg: Option<&str>) -> Place {
+    Place {
+        room: leg.map_or(Room::Ready, |_| Room::Waiting),
+        lane: LANE,
+        seq,
+        id: Uuid::from_u128(seq.unsigned_abs().into()).into(),
+        leg: leg.map(Into::into),
+        spot: 0,
+    }
+}
+
 async fn a_suspect_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     for (crashes, leg) in [(1, None), (2, None), (1, Some("sink")), (2, Some("sink"))] {
-        relay.store.suspect(relay.owner, LANE, Some((42, leg))).await?;
+        relay.store.suspect(relay.owner, LANE, Some(&place(42, leg))).await?;
         let (next, grant) = crash(&scene, &relay).await?;
         let expected = Suspect {
             seq: 42,
+            id: Uuid::from_u128(42).into(),
             leg: leg.map(Into::into),
             crashes,
         };
@@ -93,9 +105,9 @@ async fn a_suspect_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
 
 async fn another_suspect_starts_from_none(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, Some((1, None))).await?;
+    relay.store.suspect(relay.owner, LANE, Some(&place(1, None))).await?;
     let (relay, _) = crash(&scene, &relay).await?;
-    relay.store.suspect(relay.owner, LANE, Some((2, None))).await?;
+    relay.store.suspect(relay.owner, LANE, Some(&place(2, None))).await?;
     let (_, grant) = crash(&scene, &relay).await?;
     let suspect = grant.suspect.expect("there is one");
     assert_eq!((suspect.seq, suspect.crashes, grant.crashes), (2, 1, 2));
@@ -104,12 +116,18 @@ async fn another_suspect_starts_from_none(scene: Scene) -> CaseResult {
 
 async fn a_suspect_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, Some((1, Some("sink")))).await?;
+    relay
+        .store
+        .suspect(relay.owner, LANE, Some(&place(1, Some("sink"))))
+        .await?;
     relay.store.suspect(relay.owner, LANE, None).await?;
     let (relay, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect, None);
     // Its crashes are forgotten with it.
-    relay.store.suspect(relay.owner, LANE, Some((1, Some("sink")))).await?;
+    relay
+        .store
+        .suspect(relay.owner, LANE, Some(&place(1, Some("sink"))))
+        .await?;
     let (_, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect.map(|suspect| suspect.crashes), Some(1));
     Ok(())
@@ -117,7 +135,7 @@ async fn a_suspect_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
 
 async fn a_suspect_of_a_clean_release_is_forgotten(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, Some((1, None))).await?;
+    relay.store.suspect(relay.owner, LANE, Some(&place(1, None))).await?;
     relay.release(&[LANE]).await?;
     let grants = relay.acquire(1).await?;
     assert_eq!((grants[0].lane, &grants[0].suspect), (LANE, &None));
@@ -130,11 +148,14 @@ async fn only_the_owner_names_a_suspect(scene: Scene) -> CaseResult {
     let passed_over =
         |noted: sendoff::Result<()>| noted.map_or_else(|error| error.kind() == ErrorKind::LeaseLost, |()| true);
     assert!(passed_over(
-        stranger.store.suspect(stranger.owner, LANE, Some((1, None))).await
+        stranger
+            .store
+            .suspect(stranger.owner, LANE, Some(&place(1, None)))
+            .await
     ));
     let (relay, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect, None);
-    relay.store.suspect(relay.owner, LANE, Some((2, None))).await?;
+    relay.store.suspect(relay.owner, LANE, Some(&place(2, None))).await?;
     assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, None).await));
     let (_, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect.map(|suspect| suspect.seq), Some(2));

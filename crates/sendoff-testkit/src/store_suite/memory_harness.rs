@@ -54,6 +54,11 @@ impl Database for Memory {
         })
     }
 
+    async fn set_back(&self) -> Result<()> {
+        self.0.set_back();
+        Ok(())
+    }
+
     async fn execute(&self, _: &str) -> Result<u64> {
         Err(no_sql())
     }

@@ -49,6 +49,7 @@ mod relays;
 mod scene;
 mod settle;
 mod settle_fence;
+mod settle_repeated;
 mod settle_verdict;
 mod straggler;
 mod unreadable;

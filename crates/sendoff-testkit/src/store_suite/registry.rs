@@ -54,6 +54,7 @@ const ALL: &[(&str, &[Case])] = &[
     ("unreadable", super::unreadable::CASES),
     ("settle", super::settle::CASES),
     ("settle_fence", super::settle_fence::CASES),
+    ("settle_repeated", super::settle_repeated::CASES),
     ("settle_verdict", super::settle_verdict::CASES),
     ("hold", super::hold::CASES),
     ("dead", super::dead::CASES),

@@ -25,8 +25,10 @@ const LEASE: Duration = Duration::from_millis(400);
 /// What workers saw, by item.
 #[derive(Default)]
 struct Seen {
-    /// The newest number under which it was handed out.
-    newest: HashMap<i64, i64>,
+    /// The newest attempt, and the number of its hand-out. Numbers come by chance; attempts are counted.
+    newest: HashMap<i64, (u32, i64)>,
+    /// Which attempt a hand-out was.
+    attempts: HashMap<Claim, u32>,
     /// The number under which it was completed.
     completed: HashMap<i64, i64>,
     /// Marks that were sent by workers that were killed before the answer came.
@@ -41,14 +43,16 @@ impl Seen {
         self.hand_outs += items.len();
         for item in items {
             let Claim { seq, number } = item.claim;
+            self.attempts.insert(item.claim, item.attempt);
             // An older hand-out may be noted late: it was before the completion all the same.
-            let done = self.completed.get(&seq).copied();
+            let done = self.completed.get(&seq).map(|number| Claim { seq, number: *number });
+            let done = done.and_then(|done| self.attempts.get(&done));
             assert!(
-                done.is_none_or(|done| number < done),
-                "item {seq} was handed out after it was completed as {done:?}"
+                done.is_none_or(|done| item.attempt < *done),
+                "item {seq} was handed out after it was completed at attempt {done:?}"
             );
-            let newest = self.newest.entry(seq).or_insert(number - 1);
-            *newest = number.max(*newest);
+            let newest = self.newest.entry(seq).or_default();
+            *newest = (item.attempt, number).max(*newest);
         }
     }
 
@@ -107,13 +111,13 @@ async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseRes
     assert_eq!(seen.newest.len(), ITEMS, "each was handed out");
     for (seq, number) in &seen.completed {
         assert_eq!(
-            seen.newest[seq], *number,
+            seen.newest[seq].1, *number,
             "item {seq} was completed under a claim that was not the newest"
         );
     }
     // A kill may hide the answer to a mark, so such an item is gone without anybody knowing.
     let unknown = seen.newest.iter().filter(|(seq, _)| !seen.completed.contains_key(seq));
-    for (seq, number) in unknown {
+    for (seq, (_, number)) in unknown {
         let claim = Claim {
             seq: *seq,
             number: *number,

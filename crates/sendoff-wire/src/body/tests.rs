@@ -30,6 +30,7 @@ fn message(payload: &[u8]) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use uuid::Uuid;
 
+use super::RowId;
 use crate::{Headers, message::JSON};
 
 /// One of the hash buckets that the ready table is divided into, and that relays lease.
@@ -27,8 +28,11 @@ pub struct Place {
     pub room: Room,
     /// Its lane.
     pub lane: Lane,
-    /// The number that the database gave it when it was emitted; grows within a lane.
+    /// The number that the database gave it when it was emitted; grows within a lane. Numbers repeat when the database's
+    /// history changes, as after a failover: a row is only meant when its id is the same, too.
     pub seq: i64,
+    /// The id of its message, as the table has it.
+    pub id: RowId,
     /// The sink that it waits for; `None` when it has not been routed yet.
     pub leg: Option<Arc<str>>,
     /// Where in its table, for a store that finds it faster so when it settles; 0 if it does not matter. Only the store

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use super::Lane;
+use super::{History, Lane, Place, RowId};
 
 /// A relay, for the time of one process: made anew at every start, never a host's name, so that a restarted process
 /// cannot be taken for the one before it.
@@ -32,6 +32,8 @@ pub struct Heartbeat {
     pub alive: bool,
     /// All relays with a valid lease, sorted; the same list for everybody who asks at the same time.
     pub relays: Vec<OwnerId>,
+    /// Which history the database has, for the relay to compare with the one before; `None` where the store cannot tell.
+    pub history: Option<History>,
 }
 
 /// A lane that was just leased.
@@ -52,8 +54,17 @@ pub struct LaneGrant {
 pub struct Suspect {
     /// Its place in the lane.
     pub seq: i64,
+    /// Its id: after a change of the database's history another message may have its place.
+    pub id: RowId,
     /// Its leg; `None` when it was in the ready table.
     pub leg: Option<Arc<str>>,
     /// How many owners in a row vanished while they worked on it alone.
     pub crashes: u32,
+}
+
+impl Suspect {
+    /// Whether the row at this place is the one.
+    pub fn is_at(&self, place: &Place) -> bool {
+        (self.seq, &self.id, &self.leg) == (place.seq, &place.id, &place.leg)
+    }
 }

@@ -14,19 +14,23 @@
 mod act;
 mod delivery;
 mod emit;
+mod history;
 mod item;
 mod lease;
 mod migrate;
 mod operate;
 mod read;
 mod relay;
+mod row_id;
 mod settle;
+mod settle_plan;
 mod vitals;
 mod work;
 
 pub use act::{Action, CleanCount, Cleaned, Command, Hasten, Hastened, Reaped};
 pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
+pub use history::History;
 pub use item::{Claim, Item, ItemCounts, ItemState, StoredItem};
 pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
@@ -35,6 +39,8 @@ pub use operate::{
 };
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
+pub use row_id::RowId;
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};
+pub use settle_plan::{DeathStep, KeepStep, PlannedKeys, SettlePlan, WaitStep};
 pub use vitals::{LaneHead, Vitals};
 pub use work::{WorkStore, check_worker, error_text, lease_lost};

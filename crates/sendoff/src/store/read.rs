@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
-use super::{Delivery, Lane, LaneGrant, Place, Room};
+use super::{Delivery, Lane, LaneGrant, Place, Room, RowId};
 use crate::Result;
 
 /// What a relay wants from its next read.
@@ -59,6 +59,9 @@ pub struct Page {
     pub rows: Vec<Row>,
     /// Whether there is more to read at once.
     pub more: bool,
+    /// Whether the database has another history than at the read before. Then there are no rows: what was read before is
+    /// of the other one, so the relay puts it down and leases its lanes anew.
+    pub history_changed: bool,
 }
 
 /// Reads the lanes of one relay. It remembers how far it has read, so there is one a relay.
@@ -92,8 +95,8 @@ pub trait Reader: Send {
 /// dropped from here only at the beginning of the next read.
 #[derive(Debug, Default)]
 pub struct InHand {
-    /// Nearly all are ready: their numbers, lane by lane.
-    ready: FxHashMap<Lane, FxHashSet<i64>>,
+    /// Nearly all are ready: their numbers, lane by lane, and whose they are.
+    ready: FxHashMap<Lane, FxHashMap<i64, RowId>>,
     waiting: HashSet<Place>,
 }
 
@@ -103,7 +106,9 @@ impl InHand {
         for place in request.settled.iter().chain(&request.forgotten) {
             match place.room {
                 Room::Ready => {
-                    if let Some(lane) = self.ready.get_mut(&place.lane) {
+                    if let Some(lane) = self.ready.get_mut(&place.lane)
+                        && lane.get(&place.seq) == Some(&place.id)
+                    {
                         lane.remove(&place.seq);
                     }
                 }
@@ -114,10 +119,18 @@ impl InHand {
         }
     }
 
-    /// Whether this place is new: then it is in hand from now on and is to be returned.
+    /// Whether this place is new: then it is in hand from now on and is to be returned. Another message under the same
+    /// number is new.
     pub fn take(&mut self, place: &Place) -> bool {
         match place.room {
-            Room::Ready => self.ready.entry(place.lane).or_default().insert(place.seq),
+            Room::Ready => {
+                let before = self
+                    .ready
+                    .entry(place.lane)
+                    .or_default()
+                    .insert(place.seq, place.id.clone());
+                before.as_ref() != Some(&place.id)
+            }
             Room::Waiting => !self.waiting.contains(place) && self.waiting.insert(place.clone()),
         }
     }
@@ -130,7 +143,7 @@ impl InHand {
 
     /// How many places are in hand.
     pub fn len(&self) -> usize {
-        self.waiting.len() + self.ready.values().map(FxHashSet::len).sum::<usize>()
+        self.waiting.len() + self.ready.values().map(FxHashMap::len).sum::<usize>()
     }
 
     /// Whether nothing is.
@@ -142,6 +155,7 @@ impl InHand {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use uuid::Uuid;
 
     #[test]
     fn a_place_is_taken_once_until_it_is_settled_or_forgotten() {
@@ -149,6 +163,7 @@ mod tests {
             room: Room::Ready,
             lane: 1,
             seq,
+            id: Uuid::from_u128(7).into(),
             leg: None,
             spot: 0,
         };
@@ -159,6 +174,19 @@ mod tests {
             ..ReadRequest::default()
         });
         assert!(hand.take(&place(1)));
+        let other = Place {
+            id: Uuid::from_u128(8).into(),
+            ..place(1)
+        };
+        assert!(
+            hand.take(&other) && !hand.take(&other),
+            "another message has the number"
+        );
+        hand.begin(&ReadRequest {
+            settled: vec![place(1)],
+            ..ReadRequest::default()
+        });
+        assert!(!hand.take(&other), "what was settled is not this one");
         hand.drop_lane(1);
         assert!(hand.is_empty());
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Reader, SettleReport, Settlement, Vitals};
+use super::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, SettleReport, Settlement, Vitals};
 use crate::Result;
 
 /// How much there is.
@@ -45,7 +45,8 @@ pub trait RelayStore: Send + Sync + 'static {
     /// Registers a relay with a lease that runs out after `lease` unless a heartbeat renews it.
     async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()>;
 
-    /// Renews the lease, unless it has run out or was taken away, and tells who else is there.
+    /// Renews the lease, unless it has run out or was taken away, and tells who else is there. A lease that ends further
+    /// ahead than its length, because the database's clock stepped back, counts for nobody else, but its owner may renew it.
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat>;
 
     /// Leases up to `limit` lanes that nobody holds. Fails with [`crate::ErrorKind::LeaseLost`] when the relay's own
@@ -60,14 +61,15 @@ pub trait RelayStore: Send + Sync + 'static {
 
     /// Takes the lanes from relays whose lease has run out, counts a crash on each of their lanes (and on its suspect,
     /// if one is set), and strikes these relays off, so that their settlements are refused from then on. Never waits
-    /// for a settlement under way. Returns how many lanes became free.
+    /// for a settlement under way: one that outlives the lease by more than a moment is ended, whatever became of the
+    /// process that began it. Returns how many lanes became free.
     async fn evict(&self) -> Result<u64>;
 
     /// The owner has lived with these lanes for a while: they have no crashes any more.
     async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()>;
 
     /// Notes, durably, that the owner now works on this row of the lane alone; `None` when it is done with it.
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<(i64, Option<&str>)>) -> Result<()>;
+    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()>;
 
     /// A reader for one relay.
     fn reader(&self) -> Box<dyn Reader>;
@@ -77,7 +79,9 @@ pub trait RelayStore: Send + Sync + 'static {
     async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>>;
 
     /// Carries out settlements, all of a lane or none of it, in one transaction with the check that the relay holds the
-    /// lane with that epoch: a relay that lost it changes nothing. A row that is not there any more is passed over.
+    /// lane with that epoch: a relay that lost it changes nothing. What becomes of each row is said by
+    /// [`SettlePlan`](super::SettlePlan), and by nothing else. A row is named by its place and its id: one that is not
+    /// there any more, or is another message's by now, is passed over.
     ///
     /// - Delivered: the row goes (to the delivered messages where a retention is configured).
     /// - A ready row with other legs becomes one waiting or dead row a leg, and where a retention is configured one delivered

@@ -40,9 +40,10 @@ function verbs.commit()
         local answer = redis.pcall(unpack(words))
         if type(answer) == 'table' and answer.err then return answer end
     end
+    begin_era()
     for _, message in ipairs(args.messages) do
         local content, lane = ARGV[message.content + 3], lane_of(message)
-        local member = member_of(call('INCR', P .. 'seq'), UNROUTED)
+        local member = member_of(call('INCR', P .. 'seq'), message.id, UNROUTED)
         if message.due then
             put_waiting(lane, member, {
                 content = content, key = message.key, state = 'scheduled', attempts = 0, due = message.due,

@@ -14,7 +14,9 @@ local function rows_of_key(lane, key)
     for _, member in ipairs(call('ZRANGE', key_at(lane, key), 0, -1)) do
         local row = call('HMGET', row_at(lane, member), 'state', 'due')
         if blocks(row[1]) then
-            rows[#rows + 1] = { member = member, leg = leg_of(member), due = row[2] and tonumber(row[2]) or nil }
+            rows[#rows + 1] = {
+                member = member, leg = leg_of(member), state = row[1], due = row[2] and tonumber(row[2]) or nil,
+            }
         end
     end
     return rows
@@ -22,9 +24,12 @@ end
 
 -- Whether a leg has to wait for others of its key. A row that is not routed yet may go to any leg.
 local function is_held(lane, member, key)
-    local leg = leg_of(member)
+    local leg, seq = leg_of(member), seq_of(member)
     for _, row in ipairs(rows_of_key(lane, key)) do
-        if seq_of(row.member) ~= seq_of(member) and (row.leg == leg or row.leg == UNROUTED) then return true end
+        local other = seq_of(row.member)
+        -- One that is held behind it waits for this one.
+        local is_before = other < seq or (other > seq and row.state ~= 'held')
+        if is_before and (row.leg == leg or row.leg == UNROUTED) then return true end
     end
     return has_blocking_dead(lane, key, leg, true)
 end
@@ -60,10 +65,11 @@ local function follow_on(lane, key, leg)
     return let_go
 end
 
--- Those behind a row that has to wait are held again, even if their turn had come.
+-- Those behind a row that has to wait are held again, even if their turn had come. One that was not routed yet holds up every
+-- leg.
 local function hold_back(lane, key, leg, seq)
     for _, row in ipairs(rows_of_key(lane, key)) do
-        if seq_of(row.member) > seq and row.leg == leg and row.due then
+        if seq_of(row.member) > seq and (row.leg == leg or leg == UNROUTED) and row.due then
             call('HSET', row_at(lane, row.member), 'state', 'held')
             set_due(lane, row.member, nil)
         end

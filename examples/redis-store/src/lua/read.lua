@@ -24,6 +24,8 @@ function verbs.read_ready()
     return { int(now), more, found }
 end
 
+function verbs.history() return history() end
+
 function verbs.due()
     local skipped, found = {}, {}
     for _, leg in ipairs(args.skip) do skipped[leg] = true end

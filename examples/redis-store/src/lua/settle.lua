@@ -1,17 +1,31 @@
 -- Settling: what is to happen with rows, behind the fence.
 
+-- Whether those of its key behind it have to wait for what has this verdict.
+local function has_to_wait(verdict)
+    return verdict.is == 'hold' or (verdict.is == 'retry' and blocks(verdict.state)) or (verdict.is == 'dead' and verdict.blocks)
+end
+
 function verbs.settle()
     local is_lost, lost = {}, {}
     local alive = has_lease(args.owner)
-    for _, settlement in ipairs(args.settlements) do
-        local lane = settlement.lane
-        local row = call('HMGET', lane_at(lane), 'owner', 'epoch')
-        if not is_lost[lane] and not (alive and row[1] == args.owner and row[2] == settlement.epoch) then
-            is_lost[lane] = true
-            lost[#lost + 1] = lane
+    for _, lane in ipairs(args.lanes) do
+        local row = call('HMGET', lane_at(lane[1]), 'owner', 'epoch')
+        if not (alive and row[1] == args.owner and row[2] == lane[2]) then
+            is_lost[lane[1]] = true
+            lost[#lost + 1] = lane[1]
         end
     end
-    local holds, touched, woke = {}, {}, 0
+    -- Rows that are held; keys with a row that has to wait, and keys out of whose way a row went, each once.
+    local holds, behind, gone, seen, woke = {}, {}, {}, {}, 0
+
+    local function note(list, name, lane, key, leg, seq)
+        local at = cjson.encode({ name, lane, key, leg })
+        if not seen[at] then
+            seen[at] = { lane = lane, key = key, leg = leg, seq = seq }
+            list[#list + 1] = seen[at]
+        end
+        seen[at].seq = math.min(seen[at].seq, seq)
+    end
 
     local function charge(lane, member, row, verdict)
         if verdict.charged or row.error ~= verdict.error then
@@ -29,9 +43,12 @@ function verbs.settle()
         elseif verdict.is == 'retry' then
             charge(lane, member, row, verdict)
             row.state, row.due = verdict.state, now + verdict.delay
+            if verdict.delay == 0 then woke = 1 end
             put_waiting(lane, member, row)
         elseif verdict.is == 'hold' then
-            holds[#holds + 1] = { lane = lane, member = member, row = row }
+            row.state, row.due = 'held', nil
+            put_waiting(lane, member, row)
+            holds[#holds + 1] = { lane = lane, member = member, key = row.key }
         else
             charge(lane, member, row, verdict)
             put_dead(lane, member, row, verdict.reason, verdict.blocks)
@@ -39,33 +56,34 @@ function verbs.settle()
     end
 
     -- A row that was not routed yet becomes one a leg; those that are not listed are delivered.
-    local function split(settlement, member, row)
-        local lane, seq = settlement.lane, seq_of(member)
+    local function split(settlement, row)
+        local lane, member = settlement.lane, settlement.member
         local tried = call('LRANGE', history_at(lane, member), 0, -1)
         call('DEL', history_at(lane, member))
         if #settlement.legs == 0 then keep(lane, member, row) end
         for _, leg in ipairs(settlement.legs) do
             local copy = {}
             for name, value in pairs(row) do copy[name] = value end
-            local of_leg = member_of(seq, leg.leg)
+            local of_leg = with_leg(member, leg.leg)
             if #tried > 0 then call('RPUSH', history_at(lane, of_leg), unpack(tried)) end
             settle_leg(lane, of_leg, copy, leg.verdict)
         end
     end
 
     -- A row of a key left the waiting room, or stays in it: those behind it may go, or have to stay.
-    local function tend_followers(settlement, member)
-        local lane, leg, key = settlement.lane, leg_of(member), settlement.key
-        touched[#touched + 1] = { lane, key, leg }
-        local passes = true
+    local function note_key(settlement)
+        local lane, key, member = settlement.lane, settlement.key, settlement.member
+        local leg, seq, passes = leg_of(member), seq_of(member), true
         for _, settled in ipairs(settlement.legs) do
-            local verdict = settled.verdict
-            local has_to_wait = (verdict.is == 'retry' and blocks(verdict.state)) or (verdict.is == 'dead' and verdict.blocks)
-            if has_to_wait then hold_back(lane, key, settled.leg, seq_of(member)) end
-            passes = passes and not has_to_wait and verdict.is ~= 'hold'
+            local waits = has_to_wait(settled.verdict)
+            local of_leg = leg == UNROUTED and settled.leg or leg
+            if waits then note(behind, 'behind', lane, key, of_leg, seq) end
+            -- What was not routed held every leg, unless it stays what it is.
+            local stays = settled.leg == UNROUTED and (settled.verdict.is == 'retry' or settled.verdict.is == 'hold')
+            if leg == UNROUTED then waits = stays end
+            passes = passes and not waits
         end
-        -- What was not routed held every leg; those of its own legs that have to wait are looked at one by one.
-        if (passes or leg == UNROUTED) and follow_on(lane, key, leg) > 0 then woke = 1 end
+        if passes then note(gone, 'gone', lane, key, leg, seq) end
     end
 
     for _, settlement in ipairs(args.settlements) do
@@ -76,38 +94,40 @@ function verbs.settle()
                 if content then
                     call('HDEL', P .. 'ready-row:' .. lane, member)
                     call('ZREM', P .. 'ready:' .. lane, member)
-                    split(settlement, member, { content = content, key = settlement.key, attempts = 0 })
+                    split(settlement, { content = content, key = settlement.key, attempts = 0 })
                 end
             else
                 local row = take_waiting(lane, member)
                 if row then
                     row.due = nil
                     if leg_of(member) == UNROUTED then
-                        split(settlement, member, row)
+                        split(settlement, row)
                     elseif #settlement.legs > 0 then
                         settle_leg(lane, member, row, settlement.legs[1].verdict)
                     else
                         keep(lane, member, row)
                     end
-                    if settlement.key then tend_followers(settlement, member) end
+                    if settlement.key then note_key(settlement) end
                 end
             end
         end
     end
 
-    -- Once everything that could hold them is in its place, in the order of the key, so that none is held by one behind.
+    -- Keys come last, when all rows are where they belong.
+    for _, at in ipairs(behind) do hold_back(at.lane, at.key, at.leg, at.seq) end
+    for _, at in ipairs(gone) do
+        if follow_on(at.lane, at.key, at.leg) > 0 then woke = 1 end
+    end
     table.sort(holds, function(a, b) return a.member < b.member end)
     for _, hold in ipairs(holds) do
-        local held = hold.row.key and is_held(hold.lane, hold.member, hold.row.key)
-        hold.row.state, hold.row.due = 'held', (not held) and now or nil
-        if not held then woke = 1 end
-        put_waiting(hold.lane, hold.member, hold.row)
+        if not (hold.key and is_held(hold.lane, hold.member, hold.key)) then
+            set_due(hold.lane, hold.member, now)
+            woke = 1
+        end
     end
-    local freed, seen = {}, {}
-    for _, at in ipairs(touched) do
-        local name = cjson.encode(at)
-        if not seen[name] and not key_left(at[1], at[2], at[3]) then freed[#freed + 1] = at end
-        seen[name] = true
+    local freed = {}
+    for _, at in ipairs(gone) do
+        if not key_left(at.lane, at.key, at.leg) then freed[#freed + 1] = { at.lane, at.key, at.leg } end
     end
     return { lost, freed, woke }
 end

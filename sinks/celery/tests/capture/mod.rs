@@ -80,6 +80,7 @@ pub(crate) fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
             lane: 0,
             seq: 1,
             leg: None,
+            id: sendoff::Uuid::nil().into(),
             spot: 0,
         },
     }

@@ -131,7 +131,7 @@ impl Inner {
         }
         let mut keys: BTreeSet<(i64, String, String)> = BTreeSet::new();
         for letter in &letters {
-            if let Some(key) = text_or_null(act.what, letter, 3)? {
+            if let Some(key) = text_or_null(act.what, letter, 4)? {
                 keys.insert((number(act.what, letter, 0)?, key, text(act.what, letter, 2)?));
             }
         }
@@ -173,13 +173,14 @@ impl Inner {
     }
 }
 
-/// Rows that begin with lane, seq and leg, as the next statement takes them; `None` when there are none.
+/// Rows that begin with lane, seq, leg and id, as the next statement takes them; `None` when there are none.
 pub(super) fn places(what: &str, rows: &[Row]) -> Result<Option<String>> {
     let places = rows.iter().map(|row| {
         Ok(json!([
             number(what, row, 0)?,
             number(what, row, 1)?,
-            text(what, row, 2)?
+            text(what, row, 2)?,
+            text(what, row, 3)?
         ]))
     });
     let places: Vec<Json> = places.collect::<Result<_>>()?;

@@ -2,13 +2,13 @@
 
 use mysql_async::{Row, Value, params};
 use sendoff::Result;
-use sendoff::store::{Command, Filter, Hasten, Hastened, Place, Room};
+use sendoff::store::{Command, Filter, Hasten, Hastened, Place, Room, RowId};
 
 use super::change::{Act, places};
 use super::filter::values;
 use super::only;
 use crate::conflict::transact;
-use crate::decode::{count, lane, limit, number, text, unhex};
+use crate::decode::{count, id_hex, lane, limit, number, text, unhex, unhex_bytes};
 use crate::pool::Lent;
 use crate::store::Inner;
 
@@ -33,6 +33,8 @@ impl Inner {
         values.push(("behind_lane", after.map_or(-1, |place| i64::from(place.lane)).into()));
         values.push(("behind_seq", after.map_or(0, |place| place.seq).into()));
         values.push(("behind_leg", leg.into()));
+        let id = after.map_or_else(String::new, |place| id_hex(&place.id));
+        values.push(("behind_id", id.into()));
         values.push(("limit", limit(most).into()));
         let row = command.row();
         let (hastened, row) = transact!(self.operate_pool, act.what, lent => {
@@ -93,6 +95,7 @@ fn waiting_at(what: &str, row: &Row) -> Result<Place> {
         room: Room::Waiting,
         lane: lane(what, row, 0)?,
         seq: number(what, row, 1)?,
+        id: RowId::from_text(&unhex_bytes(&text(what, row, 3)?).unwrap_or_default()),
         leg: leg.map(Into::into),
         spot: 0,
     })

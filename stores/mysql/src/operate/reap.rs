@@ -22,14 +22,34 @@ impl Inner {
             filter: json!({"stale_after_seconds": stale_after.as_secs_f64()}).to_string(),
             who,
         };
-        transact!(self.operate_pool, act.what, lent => self.reap_both(&mut lent, &act, stale_after).await)
+        // By a transaction that the server ends if it has to: it locks relays and lanes.
+        let (mut lanes, row) = transact!(self.lease_pool, act.what, lent => self.reap_lanes(&mut lent, &act).await)?;
+        let stuck = self.end_stuck(act.what).await?;
+        lanes += stuck;
+        let items = transact!(self.operate_pool, act.what, lent => {
+            self.reap_items(&mut lent, &act, stale_after, row, stuck).await
+        })?;
+        Ok(Reaped { lanes, items })
     }
 
-    async fn reap_both(&self, lent: &mut Lent, act: &Act<'_>, stale_after: Duration) -> Result<Reaped> {
+    async fn reap_lanes(&self, lent: &mut Lent, act: &Act<'_>) -> Result<(u64, i64)> {
         let lanes = self.strike_off(lent, act.what).await?;
+        let row = self.write_batch(lent, act, None, lanes).await?;
+        Ok((lanes, row))
+    }
+
+    /// Adds to the row of the audit what was freed since it was written.
+    async fn reap_items(
+        &self,
+        lent: &mut Lent,
+        act: &Act<'_>,
+        stale_after: Duration,
+        row: i64,
+        lanes: u64,
+    ) -> Result<u64> {
         let age = params! { "age" => micros(stale_after) };
         let items = change_found(lent, act.what, &self.texts.reap_items, age).await?;
-        self.write_audit(lent, act, lanes + items).await?;
-        Ok(Reaped { lanes, items })
+        self.write_batch(lent, act, Some(row), lanes + items).await?;
+        Ok(items)
     }
 }

@@ -8,7 +8,7 @@ use sendoff::Result;
 use sendoff::store::{BlockedKey, Lane, OwnerId};
 use serde_json::{Value, json};
 
-use super::sort::Rows;
+use super::rows::Rows;
 use super::{WHAT, carry_out};
 use crate::conflict::transact;
 use crate::decode::{blocked_key, hex, list, number, text};
@@ -51,11 +51,12 @@ impl Inner {
                 Ok(json!([
                     number(WHAT, row, 0)?,
                     number(WHAT, row, 1)?,
-                    text(WHAT, row, 2)?
+                    text(WHAT, row, 2)?,
+                    text(WHAT, row, 3)?
                 ]))
             })
             .collect::<Result<_>>()?;
-        carry_out(lent, sql.at(2), &free).await
+        carry_out(lent, sql.at(2), free).await
     }
 
     /// Of these keys, those of which nothing waits or blocks any more.
@@ -83,7 +84,7 @@ impl Inner {
         if self.operate_pool.rows(what, &sql(lanes), ()).await?.is_empty() {
             return Ok(0);
         }
-        transact!(self.settle_pool, what, lent => {
+        transact!(self.settle_pool, owner, what, lent => {
             match self.held_lanes(&mut lent, what, owner).await {
                 Ok(held) => {
                     let owned: Vec<Lane> = lanes.iter().copied().filter(|lane| held.contains_key(lane)).collect();

@@ -1,20 +1,20 @@
 //! Room: settle. What became of messages, in one transaction with the check that the relay still holds their lanes.
 
 mod keys;
-mod sort;
+mod rows;
 
 use std::collections::BTreeMap;
 
 use mysql_async::params;
 use sendoff::Result;
-use sendoff::store::{Lane, OwnerId, SettleReport, Settlement};
+use sendoff::store::{Lane, OwnerId, SettlePlan, SettleReport, Settlement};
 use serde_json::Value;
 
 use crate::conflict::transact;
 use crate::decode::{lane, number};
 use crate::pool::Lent;
 use crate::store::Inner;
-use sort::{Rows, Sorted, key_rows};
+use rows::Rows;
 
 const WHAT: &str = "messages could not be settled";
 
@@ -23,13 +23,7 @@ impl Inner {
         if settlements.is_empty() {
             return Ok(SettleReport::default());
         }
-        // Should a lane be there with two epochs, what was read under the older one is void.
-        let mut epochs: BTreeMap<Lane, i64> = BTreeMap::new();
-        for settlement in settlements {
-            let epoch = epochs.entry(settlement.place.lane).or_insert(settlement.epoch);
-            *epoch = settlement.epoch.max(*epoch);
-        }
-        transact!(self.settle_pool, WHAT, lent => self.settle_behind_fence(&mut lent, owner, settlements, &epochs).await)
+        transact!(self.settle_pool, owner, WHAT, lent => self.settle_behind_fence(&mut lent, owner, settlements).await)
     }
 
     /// The fence is asked first, and only what is behind the lanes that it lets pass is carried out.
@@ -38,17 +32,15 @@ impl Inner {
         lent: &mut Lent,
         owner: OwnerId,
         settlements: &[Settlement],
-        asked: &BTreeMap<Lane, i64>,
     ) -> Result<SettleReport> {
+        let mut epochs = SettlePlan::epochs(settlements);
         let held = self.held_lanes(lent, WHAT, owner).await?;
-        let is_held = |lane: &Lane, epoch: &i64| held.get(lane) == Some(epoch);
-        let lost = asked.iter().filter(|(lane, epoch)| !is_held(lane, epoch));
-        let lost = lost.map(|(lane, _)| *lane).collect();
-        let mut epochs = asked.clone();
-        epochs.retain(|lane, epoch| is_held(lane, epoch));
-        let sorted = Sorted::new(settlements, &epochs);
-        self.move_rows(lent, &sorted).await?;
-        let report = self.settle_keys(lent, sorted).await?;
+        let asked: Vec<Lane> = epochs.keys().copied().collect();
+        epochs.retain(|lane, epoch| held.get(lane) == Some(epoch));
+        let plan = SettlePlan::new(settlements, &epochs);
+        self.move_rows(lent, &plan).await?;
+        let report = self.settle_keys(lent, &plan).await?;
+        let lost = asked.into_iter().filter(|lane| !epochs.contains_key(lane)).collect();
         Ok(SettleReport { lost, ..report })
     }
 
@@ -68,56 +60,58 @@ impl Inner {
             .collect()
     }
 
-    /// The order matters: what leaves goes first and what fails next.
-    async fn move_rows(&self, lent: &mut Lent, sorted: &Sorted<'_>) -> Result<()> {
+    /// In the order of the plan: what leaves goes first and what fails next. Copies are made before their rows go.
+    async fn move_rows(&self, lent: &mut Lent, plan: &SettlePlan<'_>) -> Result<()> {
         let texts = &self.texts;
-        let keeps = self.config.retention.is_some();
-        let none = Rows::new();
-        let if_kept = |rows| if keeps { rows } else { &none };
+        if self.config.retention.is_some() {
+            let (ready, waiting) = (texts.settle_kept.first(), texts.settle_done_kept.first());
+            carry_out(lent, ready, rows::whole_copies(&plan.delivered)).await?;
+            carry_out(lent, ready, rows::copies(&plan.confirmed)).await?;
+            carry_out(lent, waiting, rows::whole_copies(&plan.done)).await?;
+            carry_out(lent, waiting, rows::copies(&plan.confirmed_waiting)).await?;
+        }
+        carry_out(lent, texts.settle_delivered.first(), rows::places(&plan.delivered)).await?;
+        if plan.only_delivered() {
+            return Ok(());
+        }
         let steps = [
-            (texts.settle_kept.first(), if_kept(&sorted.delivered)),
-            (texts.settle_kept.first(), if_kept(&sorted.confirmed)),
-            (texts.settle_done_kept.first(), if_kept(&sorted.done)),
-            (texts.settle_done_kept.first(), if_kept(&sorted.confirmed_waiting)),
-            (texts.settle_delivered.first(), &sorted.delivered),
-            (texts.settle_done.first(), &sorted.done),
-            (texts.wait_again.first(), &sorted.again),
-            (texts.wait_ready.first(), &sorted.ready),
-            (texts.split_waiting.first(), &sorted.split),
-            (texts.die_ready.first(), &sorted.dead_ready),
-            (texts.die_waiting.first(), &sorted.dead_waiting),
-            (texts.wait_again.first(), &sorted.again_held),
-            (texts.wait_ready.first(), &sorted.ready_held),
-            (texts.split_waiting.first(), &sorted.split_held),
-            (texts.remove_ready.first(), &sorted.moved_ready),
-            (texts.remove_waiting.first(), &sorted.moved_waiting),
+            (&texts.settle_done, rows::places(&plan.done)),
+            (&texts.wait_again, rows::waits(&plan.wait_again)),
+            (&texts.wait_ready, rows::waits(&plan.wait_ready)),
+            (&texts.split_waiting, rows::waits(&plan.split)),
+            (&texts.die_ready, rows::deaths(&plan.die_ready)),
+            (&texts.die_waiting, rows::deaths(&plan.die_waiting)),
+            (&texts.wait_again, rows::waits(&plan.hold_again)),
+            (&texts.wait_ready, rows::waits(&plan.hold_ready)),
+            (&texts.split_waiting, rows::waits(&plan.hold_split)),
+            (&texts.remove_ready, rows::places(&plan.remove_ready)),
+            (&texts.remove_waiting, rows::places(&plan.remove_waiting)),
         ];
         for (sql, rows) in steps {
-            carry_out(lent, sql, rows).await?;
+            carry_out(lent, sql.first(), rows).await?;
         }
         Ok(())
     }
 
     /// Followers are looked at when all rows are where they belong.
-    async fn settle_keys(&self, lent: &mut Lent, sorted: Sorted<'_>) -> Result<SettleReport> {
-        let mut report = SettleReport {
-            woke: sorted.due,
+    async fn settle_keys(&self, lent: &mut Lent, plan: &SettlePlan<'_>) -> Result<SettleReport> {
+        carry_out(lent, self.texts.hold_back.first(), rows::keys(&plan.behind)).await?;
+        let gone = rows::keys(&plan.gone);
+        let followed = self.follow_on(lent, WHAT, &gone).await?;
+        let let_go = self.let_go(lent, rows::held(plan.held())).await?;
+        Ok(SettleReport {
+            woke: plan.due || followed + let_go > 0,
+            freed: self.keys_left(lent, gone).await?,
             ..SettleReport::default()
-        };
-        carry_out(lent, self.texts.hold_back.first(), &key_rows(&sorted.behind)).await?;
-        let gone = key_rows(&sorted.gone);
-        report.woke |= self.follow_on(lent, WHAT, &gone).await? > 0;
-        report.woke |= self.let_go(lent, sorted.held).await? > 0;
-        report.freed = self.keys_left(lent, gone).await?;
-        Ok(report)
+        })
     }
 }
 
 /// Runs a statement for these rows, if there are any.
-async fn carry_out(lent: &mut Lent, sql: &str, rows: &Rows) -> Result<u64> {
+async fn carry_out(lent: &mut Lent, sql: &str, rows: Rows) -> Result<u64> {
     if rows.is_empty() {
         return Ok(0);
     }
-    let rows = Value::from(rows.as_slice()).to_string();
+    let rows = Value::from(rows).to_string();
     lent.change(WHAT, sql, params! { "rows" => rows }).await
 }

@@ -8,6 +8,8 @@
 
 mod conflict;
 mod connection;
+mod hosts;
+mod ids;
 mod keys;
 mod migrate;
 mod reader;
@@ -15,5 +17,7 @@ mod rights;
 mod scratch;
 mod side_lanes;
 mod storm;
+mod takeover;
 mod tls;
+mod work;
 mod zones;

@@ -87,8 +87,12 @@ pub(crate) struct Relay {
 
 impl Relay {
     pub(crate) async fn new(store: MysqlStore) -> Self {
+        Self::with_lease(store, LEASE).await
+    }
+
+    pub(crate) async fn with_lease(store: MysqlStore, lease: Duration) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, "test", LEASE).await.unwrap();
+        store.enlist(owner, "test", lease).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);

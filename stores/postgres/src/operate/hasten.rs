@@ -1,7 +1,7 @@
 //! Waiting messages become due.
 
-use sendoff::Result;
 use sendoff::store::{Command, Filter, Hasten, Hastened, Place, Room};
+use sendoff::{Result, Uuid};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -32,10 +32,12 @@ impl Inner {
         let (lane, seq) = after.map_or((-1, 0), |place| (smallint(place.lane), place.seq));
         let leg = after.and_then(|place| place.leg.as_deref()).unwrap_or_default();
         let mut params = to_hasten(&filter, &how);
-        params.extend::<[Param<'_>; 4]>([
+        let id = after.map(|place| place.id.uuid()).unwrap_or_default();
+        params.extend::<[Param<'_>; 5]>([
             (&lane, Type::INT2),
             (&seq, Type::INT8),
             (&leg, Type::TEXT),
+            (&id, Type::UUID),
             (&limit, Type::INT8),
         ]);
         let (lent, found) = self.begin_act(&act, &self.texts.hasten, params).await?;
@@ -73,6 +75,7 @@ fn waiting_at(what: &str, row: &Row) -> Result<Place> {
         room: Room::Waiting,
         lane: column::<i16>(what, row, 2)?.unsigned_abs(),
         seq: column(what, row, 3)?,
+        id: column::<Uuid>(what, row, 5)?.into(),
         leg: Some(leg).filter(|leg| !leg.is_empty()).map(Into::into),
         spot: 0,
     })

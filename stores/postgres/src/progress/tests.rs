@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use std::time::SystemTime;
 
 use proptest::prelude::*;
+use sendoff::Uuid;
 use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
 
 use super::*;
@@ -44,6 +45,8 @@ struct Server {
     transactions: Vec<Transaction>,
     messages: Vec<Message>,
     started: SystemTime,
+    /// Tells the messages of one history from those of another.
+    life: u128,
     tick: usize,
 }
 
@@ -57,8 +60,13 @@ impl Server {
             transactions: Vec::new(),
             messages: Vec::new(),
             started: SystemTime::UNIX_EPOCH,
+            life: 0,
             tick: 0,
         }
+    }
+
+    fn id_of(&self, seq: i64) -> Uuid {
+        Uuid::from_u128(self.life << 64 | u128::from(seq.unsigned_abs()))
     }
 
     fn begin(&mut self) -> usize {
@@ -254,8 +262,10 @@ impl Simulation {
                 self.progress.lanes.density = None;
                 continue;
             }
-            if self.progress.weigh(&mut attempt, &sighting) == Weighed::Use {
-                break (sighting.head, rows);
+            match self.progress.weigh(&mut attempt, &sighting) {
+                Weighed::Use => break (sighting.head, rows),
+                Weighed::AskAgain => {}
+                Weighed::HistoryChanged => return self.lease_anew(),
             }
             if let Some(step @ (Step::Begin | Step::Insert { .. } | Step::End { .. })) = rest.as_slice().first() {
                 rest.next();
@@ -265,11 +275,20 @@ impl Simulation {
         let mut found = Found::new();
         for (lane, seq) in rows {
             found.entry(lane).or_insert(OfLane::first(seq)).add(seq);
-            if self.progress.lanes.take(lane, seq) {
+            if self.progress.lanes.take(lane, seq, self.server.id_of(seq)) {
                 self.returned(lane, seq);
             }
         }
         self.more = self.progress.lanes.finish(&found, LIMIT, head);
+    }
+
+    /// What a relay does when it is told that the history has changed.
+    fn lease_anew(&mut self) {
+        self.in_hand.clear();
+        self.newest.clear();
+        self.progress.lanes.lost(&[0, 1]);
+        self.progress.lanes.gained(&[grant(0), grant(1)]);
+        self.more = true;
     }
 
     /// The promise: nothing comes whose transaction had committed before something was inserted that came already.
@@ -295,6 +314,7 @@ impl Simulation {
             room: Room::Ready,
             lane,
             seq,
+            id: self.server.id_of(seq).into(),
             leg: None,
             spot: 0,
         });
@@ -498,14 +518,24 @@ fn a_server_that_was_replaced_is_read_from_the_beginning() {
     simulation.play(&emit(0, 20));
     simulation.play(&PATIENTLY);
     assert!(simulation.progress.floors.floor() >= 20);
-    // The standby that took over had not got everything: its next numbers are lower.
+    // The standby that took over had not got everything: its next numbers are lower, and some of them are in hand.
     simulation.server = Server::new();
     simulation.server.started += Duration::from_secs(1);
-    simulation.in_hand.clear();
-    simulation.newest.clear();
-    simulation.progress.lanes.lost(&[0, 1]);
-    simulation.progress.lanes.gained(&[grant(0), grant(1)]);
+    simulation.server.life = 1;
     simulation.play(&emit(0, 3));
-    simulation.play(&[Step::Read]);
+    simulation.play(&[Step::Read, Step::Read]);
+    simulation.finish();
+}
+
+#[test]
+fn numbers_that_were_set_back_are_read_from_the_beginning() {
+    let mut simulation = Simulation::new();
+    simulation.play(&emit(0, 20));
+    simulation.play(&PATIENTLY);
+    // The same server, whose table was truncated with its numbers.
+    simulation.server.life = 1;
+    simulation.server.messages.clear();
+    simulation.play(&emit(0, 3));
+    simulation.play(&[Step::Read, Step::Read]);
     simulation.finish();
 }

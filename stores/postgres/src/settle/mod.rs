@@ -1,13 +1,11 @@
 //! Room: settle. What became of messages, in one transaction with the check that the relay still holds their lanes.
 
-mod keys;
 mod rows;
-mod sort;
 
 use std::collections::BTreeMap;
 
 use sendoff::Result;
-use sendoff::store::{BlockedKey, Lane, OwnerId, SettleReport, Settlement};
+use sendoff::store::{BlockedKey, Lane, OwnerId, SettlePlan, SettleReport, Settlement};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
@@ -15,9 +13,7 @@ use crate::decode::{column, smallints};
 use crate::pipeline::{Param, Statement};
 use crate::pool::Lent;
 use crate::store::Inner;
-use keys::KeyColumns;
-use rows::{Deaths, Places, Waits};
-use sort::Sorted;
+use rows::{Deaths, Delivered, Kept, Keys, Rows, Waits};
 
 const WHAT: &str = "messages could not be settled";
 
@@ -35,16 +31,12 @@ impl Inner {
         if settlements.is_empty() {
             return Ok(SettleReport::default());
         }
-        // Should a lane be there with two epochs, what was read under the older one is void.
-        let mut epochs: BTreeMap<Lane, i64> = BTreeMap::new();
-        for settlement in settlements {
-            let epoch = epochs.entry(settlement.place.lane).or_insert(settlement.epoch);
-            *epoch = settlement.epoch.max(*epoch);
-        }
-        let sorted = Sorted::new(settlements, &epochs);
+        let epochs = SettlePlan::epochs(settlements);
+        let plan = SettlePlan::new(settlements, &epochs);
         let lent = self.settle_pool.lend().await?;
-        let report = if sorted.only_delivered() && self.config.retention.is_none() {
-            self.settle_at_once(&lent, owner, &sorted).await?
+        let report = if plan.only_delivered() && self.config.retention.is_none() {
+            let delivered = delivered(&plan, &epochs);
+            self.settle_at_once(&lent, owner, &delivered).await?
         } else {
             self.settle_in_steps(&lent, owner, settlements, epochs).await?
         };
@@ -53,8 +45,8 @@ impl Inner {
     }
 
     /// The usual case: one round trip, fence included.
-    async fn settle_at_once(&self, lent: &Lent, owner: OwnerId, sorted: &Sorted<'_>) -> Result<SettleReport> {
-        let params = sorted.delivered.params(&owner.0);
+    async fn settle_at_once(&self, lent: &Lent, owner: OwnerId, delivered: &Delivered) -> Result<SettleReport> {
+        let params = delivered.params(&owner.0);
         let rows = lent.run(WHAT, &self.texts.settle_delivered, &params).await?;
         Ok(SettleReport {
             lost: lanes_in(&rows)?,
@@ -84,20 +76,26 @@ impl Inner {
         let held = lanes_in(&found.pop().unwrap_or_default())?;
         let lost = epochs.keys().copied().filter(|lane| !held.contains(lane)).collect();
         epochs.retain(|lane, _| held.contains(lane));
-        let report = self.carry_out(lent, owner, &Sorted::new(settlements, &epochs)).await?;
+        let plan = SettlePlan::new(settlements, &epochs);
+        let report = self.carry_out(lent, owner, &plan, &epochs).await?;
         Ok(SettleReport { lost, ..report })
     }
 
-    /// Everything after the fence, in one go.
-    async fn carry_out(&self, lent: &Lent, owner: OwnerId, sorted: &Sorted<'_>) -> Result<SettleReport> {
-        let delivered = sorted.delivered.places();
-        let (gone, behind) = (sorted.gone.columns(), sorted.behind.columns());
+    /// Everything after the fence, in one go, in the order of the plan.
+    async fn carry_out(
+        &self,
+        lent: &Lent,
+        owner: OwnerId,
+        plan: &SettlePlan<'_>,
+        epochs: &BTreeMap<Lane, i64>,
+    ) -> Result<SettleReport> {
+        let columns = Columns::new(plan, epochs);
         let mut steps = Vec::new();
         if self.config.retention.is_some() {
-            steps.extend(self.keep_steps(sorted, &delivered));
+            steps.extend(self.keep_steps(&columns));
         }
-        steps.extend(self.row_steps(&owner, sorted));
-        steps.extend(self.key_steps(&gone, &behind));
+        steps.extend(self.row_steps(&owner, &columns));
+        steps.extend(self.key_steps(&columns));
         steps.retain(|step| step.needed);
         let (mut statements, tells): (Vec<_>, Vec<_>) =
             steps.into_iter().map(|step| (step.statement, step.tells)).unzip();
@@ -106,7 +104,10 @@ impl Inner {
             params: Vec::new(),
         });
         let found = lent.commit(WHAT, &statements).await?;
-        let mut report = SettleReport::default();
+        let mut report = SettleReport {
+            woke: plan.due,
+            ..SettleReport::default()
+        };
         for (tells, rows) in tells.iter().zip(&found) {
             match tells {
                 Tells::Nothing => {}
@@ -118,62 +119,63 @@ impl Inner {
     }
 
     /// Copies of what was confirmed, as long as the rows are there.
-    fn keep_steps<'s>(&'s self, sorted: &'s Sorted<'_>, delivered: &'s Places<'_>) -> [Step<'s>; 4] {
-        const NO_LEGS: &Vec<&str> = &Vec::new();
+    fn keep_steps<'s>(&'s self, columns: &'s Columns<'_>) -> [Step<'s>; 4] {
         let texts = &self.texts;
-        let quiet = |needed, sql, params| Step::new(needed, sql, params, Tells::Nothing);
-        let (confirmed, waiting) = (&sorted.confirmed, &sorted.confirmed_waiting);
-        [
-            quiet(!delivered.is_empty(), &texts.settle_kept, delivered.params()),
-            quiet(!confirmed.is_empty(), &texts.settle_kept, confirmed.params()),
-            quiet(
-                !sorted.done.is_empty(),
+        let ready = |kept: &'s Kept<'_>| {
+            Step::new(
+                !kept.is_empty(),
+                &texts.settle_kept,
+                kept.ready_params(),
+                Tells::Nothing,
+            )
+        };
+        let waiting = |kept: &'s Kept<'_>| {
+            Step::new(
+                !kept.is_empty(),
                 &texts.settle_done_kept,
-                sorted.done.params_with(NO_LEGS),
-            ),
-            quiet(!waiting.is_empty(), &texts.settle_done_kept, waiting.params()),
+                kept.waiting_params(),
+                Tells::Nothing,
+            )
+        };
+        [
+            ready(&columns.delivered_kept),
+            ready(&columns.confirmed),
+            waiting(&columns.done_kept),
+            waiting(&columns.confirmed_waiting),
         ]
     }
 
-    /// The order matters: what leaves goes first and what fails next, so that a message which is to be held sees whom it
-    /// has to wait for.
-    fn row_steps<'s>(&'s self, owner: &'s OwnerId, sorted: &'s Sorted<'_>) -> [Step<'s>; 12] {
+    fn row_steps<'s>(&'s self, owner: &'s OwnerId, columns: &'s Columns<'_>) -> [Step<'s>; 12] {
         let texts = &self.texts;
-        let (delivered, done) = (&sorted.delivered, &sorted.done);
         let waits = |sql, waits: &'s Waits<'_>| Step::new(!waits.is_empty(), sql, waits.params(), Tells::Due);
         let deaths = |sql, deaths: &'s Deaths<'_>| Step::new(!deaths.is_empty(), sql, deaths.params(), Tells::Nothing);
         let quiet = |needed, sql, params| Step::new(needed, sql, params, Tells::Nothing);
+        let (delivered, done) = (&columns.delivered, &columns.done);
+        let (ready, waiting) = (&columns.remove_ready, &columns.remove_waiting);
         [
             quiet(
                 !delivered.is_empty(),
                 &texts.settle_delivered,
                 delivered.params(&owner.0),
             ),
-            quiet(!done.is_empty(), &texts.settle_done, done.params()),
-            waits(&texts.wait_again, &sorted.again),
-            waits(&texts.wait_ready, &sorted.ready),
-            waits(&texts.split_waiting, &sorted.split),
-            deaths(&texts.die_ready, &sorted.dead_ready),
-            deaths(&texts.die_waiting, &sorted.dead_waiting),
-            waits(&texts.wait_again, &sorted.again_held),
-            waits(&texts.wait_ready, &sorted.ready_held),
-            waits(&texts.split_waiting, &sorted.split_held),
-            quiet(
-                !sorted.moved_ready.is_empty(),
-                &texts.remove_ready,
-                sorted.moved_ready.ready_params(),
-            ),
-            quiet(
-                !sorted.moved_waiting.is_empty(),
-                &texts.remove_waiting,
-                sorted.moved_waiting.params(),
-            ),
+            quiet(!done.is_empty(), &texts.settle_done, done.params_with_legs()),
+            waits(&texts.wait_again, &columns.wait_again),
+            waits(&texts.wait_ready, &columns.wait_ready),
+            waits(&texts.split_waiting, &columns.split),
+            deaths(&texts.die_ready, &columns.die_ready),
+            deaths(&texts.die_waiting, &columns.die_waiting),
+            waits(&texts.wait_again, &columns.hold_again),
+            waits(&texts.wait_ready, &columns.hold_ready),
+            waits(&texts.split_waiting, &columns.hold_split),
+            quiet(!ready.is_empty(), &texts.remove_ready, ready.params()),
+            quiet(!waiting.is_empty(), &texts.remove_waiting, waiting.params_with_legs()),
         ]
     }
 
     /// Followers are looked at when all rows are where they belong.
-    fn key_steps<'s>(&'s self, gone: &'s KeyColumns<'_>, behind: &'s KeyColumns<'_>) -> [Step<'s>; 3] {
+    fn key_steps<'s>(&'s self, columns: &'s Columns<'_>) -> [Step<'s>; 3] {
         let texts = &self.texts;
+        let (gone, behind) = (&columns.gone, &columns.behind);
         let some_gone = !gone.is_empty();
         [
             Step::new(
@@ -186,6 +188,59 @@ impl Inner {
             Step::new(some_gone, &texts.key_left, gone.params(), Tells::Freed),
         ]
     }
+}
+
+/// The plan, each list as its statement takes it.
+struct Columns<'a> {
+    delivered: Delivered,
+    delivered_kept: Kept<'a>,
+    confirmed: Kept<'a>,
+    done: Rows<'a>,
+    done_kept: Kept<'a>,
+    confirmed_waiting: Kept<'a>,
+    wait_again: Waits<'a>,
+    wait_ready: Waits<'a>,
+    split: Waits<'a>,
+    die_ready: Deaths<'a>,
+    die_waiting: Deaths<'a>,
+    hold_again: Waits<'a>,
+    hold_ready: Waits<'a>,
+    hold_split: Waits<'a>,
+    remove_ready: Rows<'a>,
+    remove_waiting: Rows<'a>,
+    behind: Keys<'a>,
+    gone: Keys<'a>,
+}
+
+impl<'a> Columns<'a> {
+    fn new(plan: &'a SettlePlan<'a>, epochs: &BTreeMap<Lane, i64>) -> Self {
+        Self {
+            delivered: delivered(plan, epochs),
+            delivered_kept: Kept::rows(&plan.delivered),
+            confirmed: Kept::legs(&plan.confirmed),
+            done: Rows::of(&plan.done),
+            done_kept: Kept::rows(&plan.done),
+            confirmed_waiting: Kept::legs(&plan.confirmed_waiting),
+            wait_again: Waits::new(&plan.wait_again),
+            wait_ready: Waits::new(&plan.wait_ready),
+            split: Waits::new(&plan.split),
+            die_ready: Deaths::new(&plan.die_ready),
+            die_waiting: Deaths::new(&plan.die_waiting),
+            hold_again: Waits::new(&plan.hold_again),
+            hold_ready: Waits::new(&plan.hold_ready),
+            hold_split: Waits::new(&plan.hold_split),
+            remove_ready: Rows::of(&plan.remove_ready),
+            remove_waiting: Rows::of(&plan.remove_waiting),
+            behind: Keys::new(&plan.behind),
+            gone: Keys::new(&plan.gone),
+        }
+    }
+}
+
+fn delivered(plan: &SettlePlan<'_>, epochs: &BTreeMap<Lane, i64>) -> Delivered {
+    Delivered::new(&plan.delivered, |place| {
+        epochs.get(&place.lane).copied().unwrap_or_default()
+    })
 }
 
 /// One statement of a settlement.

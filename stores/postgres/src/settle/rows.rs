@@ -1,29 +1,45 @@
-//! Lists of rows as the settling statements take them: one array a column.
+//! Steps of the plan as the settling statements take them: one array a column.
 
 use std::borrow::Cow;
 
 use sendoff::Uuid;
-use sendoff::store::{DeadReason, Lane, RetryState};
+use sendoff::store::{DeathStep, KeepStep, Place, PlannedKeys, WaitStep};
 use tokio_postgres::types::Type;
 
-use crate::decode::smallint;
+use crate::decode::{micros, smallint};
 use crate::pipeline::Param;
 use crate::tid::Tid;
-
-/// The longest error that is kept, in characters.
-const LONGEST_ERROR: usize = 2000;
 
 /// Ready rows that are done, lane after lane.
 #[derive(Debug, Default)]
 pub(super) struct Delivered {
-    pub(super) lanes: Vec<i16>,
-    pub(super) epochs: Vec<i64>,
-    pub(super) counts: Vec<i32>,
-    pub(super) seqs: Vec<i64>,
-    pub(super) spots: Vec<Tid>,
+    lanes: Vec<i16>,
+    epochs: Vec<i64>,
+    counts: Vec<i32>,
+    seqs: Vec<i64>,
+    ids: Vec<Uuid>,
+    spots: Vec<Tid>,
 }
 
 impl Delivered {
+    /// `epoch` tells the epoch of a lane.
+    pub(super) fn new(places: &[&Place], epoch: impl Fn(&Place) -> i64) -> Self {
+        let mut places = places.to_vec();
+        places.sort_by_key(|place| place.lane);
+        let mut rows = Self::default();
+        for of_lane in places.chunk_by(|a, b| a.lane == b.lane) {
+            rows.lanes.push(smallint(of_lane[0].lane));
+            rows.epochs.push(epoch(of_lane[0]));
+            rows.counts.push(i32::try_from(of_lane.len()).unwrap_or(i32::MAX));
+            for place in of_lane {
+                rows.seqs.push(place.seq);
+                rows.ids.push(place.id.uuid());
+                rows.spots.push(Tid::from_spot(place.spot));
+            }
+        }
+        rows
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.seqs.is_empty()
     }
@@ -35,34 +51,45 @@ impl Delivered {
             (&self.epochs, Type::INT8_ARRAY),
             (&self.counts, Type::INT4_ARRAY),
             (&self.seqs, Type::INT8_ARRAY),
+            (&self.ids, Type::UUID_ARRAY),
             (&self.spots, Type::TID_ARRAY),
         ]
     }
-
-    /// The rows by their place.
-    pub(super) fn places(&self) -> Places<'static> {
-        let lanes = self.lanes.iter().zip(&self.counts);
-        let lanes = lanes.flat_map(|(lane, count)| std::iter::repeat_n(*lane, count.unsigned_abs() as usize));
-        Places {
-            lanes: lanes.collect(),
-            seqs: self.seqs.clone(),
-            legs: Vec::new(),
-        }
-    }
 }
 
-/// Rows by their place.
+/// Rows by place and id.
 #[derive(Debug, Default)]
-pub(super) struct Places<'a> {
+pub(super) struct Rows<'a> {
     lanes: Vec<i16>,
     seqs: Vec<i64>,
+    ids: Vec<Uuid>,
+    /// The leg of each, as far as the statement takes one.
     legs: Vec<&'a str>,
 }
 
-impl<'a> Places<'a> {
-    pub(super) fn push(&mut self, lane: Lane, seq: i64, leg: &'a str) {
-        self.lanes.push(smallint(lane));
-        self.seqs.push(seq);
+impl<'a> Rows<'a> {
+    /// Rows with the legs that they have.
+    pub(super) fn of(places: &[&'a Place]) -> Self {
+        let mut rows = Self::default();
+        for place in places {
+            rows.push(place, place.leg.as_deref().unwrap_or_default());
+        }
+        rows
+    }
+
+    /// Rows with the legs that they get.
+    fn for_legs(steps: impl Iterator<Item = (&'a Place, &'a str)>) -> Self {
+        let mut rows = Self::default();
+        for (place, leg) in steps {
+            rows.push(place, leg);
+        }
+        rows
+    }
+
+    fn push(&mut self, place: &Place, leg: &'a str) {
+        self.lanes.push(smallint(place.lane));
+        self.seqs.push(place.seq);
+        self.ids.push(place.id.uuid());
         self.legs.push(leg);
     }
 
@@ -70,90 +97,94 @@ impl<'a> Places<'a> {
         self.seqs.is_empty()
     }
 
-    /// Lanes, seqs, legs.
+    /// Lanes, seqs, ids.
     pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let mut params = self.ready_params();
+        vec![
+            (&self.lanes, Type::INT2_ARRAY),
+            (&self.seqs, Type::INT8_ARRAY),
+            (&self.ids, Type::UUID_ARRAY),
+        ]
+    }
+
+    /// Lanes, seqs, ids, legs.
+    pub(super) fn params_with_legs(&self) -> Vec<Param<'_>> {
+        let mut params = self.params();
         params.push((&self.legs, Type::TEXT_ARRAY));
         params
     }
-
-    /// Lanes, seqs, legs, and what else there is for each row.
-    pub(super) fn params_with<'p>(&'p self, legs: &'p Vec<&'a str>) -> Vec<Param<'p>> {
-        let mut params = self.params();
-        params.push((legs, Type::TEXT_ARRAY));
-        params
-    }
-
-    /// Lanes, seqs: ready rows have no leg.
-    pub(super) fn ready_params(&self) -> Vec<Param<'_>> {
-        vec![(&self.lanes, Type::INT2_ARRAY), (&self.seqs, Type::INT8_ARRAY)]
-    }
 }
 
-/// Confirmed legs of rows that have others.
+/// Copies to be kept.
 #[derive(Debug, Default)]
-pub(super) struct Confirmed<'a> {
-    places: Places<'a>,
-    legs: Vec<&'a str>,
+pub(super) struct Kept<'a> {
+    rows: Rows<'a>,
+    /// The legs that confirmed them; none where the statement goes by the leg of the row.
+    confirmed: Vec<&'a str>,
 }
 
-impl<'a> Confirmed<'a> {
-    /// A leg of a waiting row that had not been routed.
-    pub(super) fn push(&mut self, lane: Lane, seq: i64, leg: &'a str) {
-        self.places.push(lane, seq, "");
-        self.legs.push(leg);
+impl<'a> Kept<'a> {
+    /// Legs of rows that have others, too.
+    pub(super) fn legs(steps: &[KeepStep<'a>]) -> Self {
+        Self {
+            rows: Rows::of(&steps.iter().map(|step| step.place).collect::<Vec<_>>()),
+            confirmed: steps.iter().map(|step| step.leg).collect(),
+        }
+    }
+
+    /// Whole rows.
+    pub(super) fn rows(places: &[&'a Place]) -> Self {
+        Self {
+            rows: Rows::of(places),
+            confirmed: Vec::new(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.rows.is_empty()
     }
 
-    /// Lanes, seqs, legs of the rows, legs.
-    pub(super) fn params(&self) -> Vec<Param<'_>> {
-        self.places.params_with(&self.legs)
+    /// Of ready rows: lanes, seqs, ids, confirmed legs.
+    pub(super) fn ready_params(&self) -> Vec<Param<'_>> {
+        let mut params = self.rows.params();
+        params.push((&self.confirmed, Type::TEXT_ARRAY));
+        params
+    }
+
+    /// Of waiting rows: lanes, seqs, ids, legs, confirmed legs.
+    pub(super) fn waiting_params(&self) -> Vec<Param<'_>> {
+        let mut params = self.rows.params_with_legs();
+        params.push((&self.confirmed, Type::TEXT_ARRAY));
+        params
     }
 }
 
 /// Legs that wait.
 #[derive(Debug, Default)]
 pub(super) struct Waits<'a> {
-    places: Places<'a>,
+    rows: Rows<'a>,
     states: Vec<&'static str>,
     delays: Vec<i64>,
     charged: Vec<bool>,
-    errors: Vec<Option<Cow<'a, str>>>,
+    errors: Vec<Option<&'a str>>,
 }
 
 impl<'a> Waits<'a> {
-    pub(super) fn push(
-        &mut self,
-        place: (Lane, i64, &'a str),
-        state: RetryState,
-        delay: i64,
-        charged: bool,
-        error: &'a str,
-    ) {
-        self.places.push(place.0, place.1, place.2);
-        self.states.push(state.as_str());
-        self.delays.push(delay);
-        self.charged.push(charged);
-        self.errors.push(Some(fit(error)));
-    }
-
-    pub(super) fn push_held(&mut self, place: (Lane, i64, &'a str)) {
-        self.places.push(place.0, place.1, place.2);
-        self.states.push("held");
-        self.delays.push(0);
-        self.charged.push(false);
-        self.errors.push(None);
+    pub(super) fn new(steps: &'a [WaitStep<'a>]) -> Self {
+        Self {
+            rows: Rows::for_legs(steps.iter().map(|step| (step.place, step.leg))),
+            states: steps.iter().map(WaitStep::state_word).collect(),
+            delays: steps.iter().map(|step| micros(step.delay)).collect(),
+            charged: steps.iter().map(|step| step.charged).collect(),
+            errors: steps.iter().map(|step| step.error.as_deref()).collect(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.rows.is_empty()
     }
 
     pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let mut params = self.places.params();
+        let mut params = self.rows.params_with_legs();
         params.push((&self.states, Type::TEXT_ARRAY));
         params.push((&self.delays, Type::INT8_ARRAY));
         params.push((&self.charged, Type::BOOL_ARRAY));
@@ -165,38 +196,32 @@ impl<'a> Waits<'a> {
 /// Legs that die.
 #[derive(Debug, Default)]
 pub(super) struct Deaths<'a> {
-    places: Places<'a>,
+    rows: Rows<'a>,
     legs: Vec<&'a str>,
     reasons: Vec<&'static str>,
-    errors: Vec<Cow<'a, str>>,
+    errors: Vec<&'a Cow<'a, str>>,
     charged: Vec<bool>,
     blocks: Vec<bool>,
 }
 
 impl<'a> Deaths<'a> {
-    /// `place` is where the row is, `leg` the one that dies.
-    pub(super) fn push(
-        &mut self,
-        place: (Lane, i64, &'a str),
-        leg: &'a str,
-        (reason, error): (DeadReason, &'a str),
-        charged: bool,
-        blocks: bool,
-    ) {
-        self.places.push(place.0, place.1, place.2);
-        self.legs.push(leg);
-        self.reasons.push(reason.as_str());
-        self.errors.push(fit(error));
-        self.charged.push(charged);
-        self.blocks.push(blocks);
+    pub(super) fn new(steps: &'a [DeathStep<'a>]) -> Self {
+        Self {
+            rows: Rows::of(&steps.iter().map(|step| step.place).collect::<Vec<_>>()),
+            legs: steps.iter().map(|step| step.leg).collect(),
+            reasons: steps.iter().map(|step| step.reason.as_str()).collect(),
+            errors: steps.iter().map(|step| &step.error).collect(),
+            charged: steps.iter().map(|step| step.charged).collect(),
+            blocks: steps.iter().map(|step| step.blocks).collect(),
+        }
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.places.is_empty()
+        self.rows.is_empty()
     }
 
     pub(super) fn params(&self) -> Vec<Param<'_>> {
-        let mut params = self.places.params();
+        let mut params = self.rows.params_with_legs();
         params.push((&self.legs, Type::TEXT_ARRAY));
         params.push((&self.reasons, Type::TEXT_ARRAY));
         params.push((&self.errors, Type::TEXT_ARRAY));
@@ -206,39 +231,70 @@ impl<'a> Deaths<'a> {
     }
 }
 
-/// An error that the database can keep: without NUL, which its text cannot hold, and not too long.
-fn fit(error: &str) -> Cow<'_, str> {
-    if error.contains('\0') {
-        return Cow::Owned(error.chars().filter(|c| *c != '\0').take(LONGEST_ERROR).collect());
+/// Keys whose followers have to be looked at.
+#[derive(Debug, Default)]
+pub(super) struct Keys<'a> {
+    lanes: Vec<i16>,
+    keys: Vec<&'a str>,
+    legs: Vec<&'a str>,
+    seqs: Vec<i64>,
+}
+
+impl<'a> Keys<'a> {
+    pub(super) fn new(planned: &PlannedKeys<'a>) -> Self {
+        let mut keys = Self::default();
+        for ((lane, key, leg), seq) in planned {
+            keys.lanes.push(smallint(*lane));
+            keys.keys.push(key);
+            keys.legs.push(leg);
+            keys.seqs.push(*seq);
+        }
+        keys
     }
-    let end = error
-        .char_indices()
-        .nth(LONGEST_ERROR)
-        .map_or(error.len(), |(at, _)| at);
-    Cow::Borrowed(&error[..end])
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.lanes.is_empty()
+    }
+
+    /// Lanes, keys, legs.
+    pub(super) fn params(&self) -> Vec<Param<'_>> {
+        vec![
+            (&self.lanes, Type::INT2_ARRAY),
+            (&self.keys, Type::TEXT_ARRAY),
+            (&self.legs, Type::TEXT_ARRAY),
+        ]
+    }
+
+    /// Lanes, keys, legs, seqs.
+    pub(super) fn params_with_seq(&self) -> Vec<Param<'_>> {
+        let mut params = self.params();
+        params.push((&self.seqs, Type::INT8_ARRAY));
+        params
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sendoff::store::Room;
 
     #[test]
-    fn an_error_is_cut_at_a_character_and_loses_its_nuls() {
-        assert_eq!(fit("a\0b"), "ab");
-        assert_eq!(fit(&"é".repeat(3000)).chars().count(), LONGEST_ERROR);
-        assert_eq!(fit("short"), "short");
-    }
-
-    #[test]
-    fn every_delivered_row_has_its_lane() {
-        let delivered = Delivered {
-            lanes: vec![3, 9],
-            epochs: vec![1, 1],
-            counts: vec![2, 1],
-            seqs: vec![1, 2, 3],
-            spots: Vec::new(),
+    fn delivered_rows_come_lane_after_lane_with_their_ids() {
+        let place = |lane, seq: i64| Place {
+            room: Room::Ready,
+            lane,
+            seq,
+            id: Uuid::from_u128(seq.unsigned_abs().into()).into(),
+            leg: None,
+            spot: 0,
         };
-        let places = delivered.places();
-        assert_eq!((places.lanes, places.seqs), (vec![3, 3, 9], vec![1, 2, 3]));
+        let places = [place(9, 3), place(3, 1), place(3, 2)];
+        let rows = Delivered::new(&places.iter().collect::<Vec<_>>(), |place| i64::from(place.lane) * 10);
+        assert_eq!(
+            (rows.lanes, rows.epochs, rows.counts),
+            (vec![3, 9], vec![30, 90], vec![2, 1])
+        );
+        assert_eq!(rows.seqs, [1, 2, 3]);
+        assert_eq!(rows.ids, [1, 2, 3].map(Uuid::from_u128));
     }
 }

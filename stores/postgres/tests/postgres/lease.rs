@@ -4,9 +4,9 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{OwnerId, RelayStore};
+use sendoff::store::{OperateStore, OwnerId, RelayStore};
 
-use crate::scratch::{LEASE, Relay, Scratch, message};
+use crate::scratch::{LEASE, Relay, Scratch, message, place};
 
 #[tokio::test]
 async fn relays_that_ask_at_once_never_get_the_same_lane() {
@@ -117,29 +117,68 @@ async fn an_old_epoch_of_the_same_relay_settles_nothing() {
     assert_eq!(scratch.value("SELECT count(*) FROM outbox_message").await, "1");
 }
 
+/// A settlement that has passed the fence, and whose client says nothing more.
+async fn frozen_settlement(scratch: &Scratch, owner: OwnerId) -> (tokio_postgres::Client, i32) {
+    let client = crate::scratch::connect().await;
+    let begin = format!("BEGIN; SELECT outbox_check_lanes('{owner}', '{{1}}', '{{1}}')");
+    client.batch_execute(&scratch.names.render(&begin)).await.unwrap();
+    let pid = client.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+    (client, pid)
+}
+
 #[tokio::test]
-async fn evicting_does_not_wait_for_a_settlement_under_way() {
+async fn a_settlement_that_outlives_its_lease_is_ended_and_its_lanes_are_taken() {
     let scratch = Scratch::new().await;
     let relay = scratch.relay().await;
-    scratch.run("BEGIN").await;
-    scratch
-        .run(&format!(
-            "SELECT outbox_check_lanes('{}', '{{1}}', '{{1}}')",
-            relay.owner
-        ))
-        .await;
-    let other = crate::scratch::connect().await;
-    let expire = scratch
-        .names
-        .render("UPDATE outbox_relay SET until = clock_timestamp()");
-    other.batch_execute(&expire).await.unwrap();
-    assert_eq!(
-        scratch.store.evict().await.unwrap(),
-        0,
-        "it is skipped while it settles"
-    );
-    scratch.run("COMMIT").await;
+    let (client, _) = frozen_settlement(&scratch, relay.owner).await;
+    assert_eq!(scratch.store.evict().await.unwrap(), 0, "its lease holds");
+    client.batch_execute("SELECT 1").await.expect("nobody ended it");
+    scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
     assert_eq!(scratch.store.evict().await.unwrap(), 80);
+    client.batch_execute("COMMIT").await.expect_err("it was ended");
+    let next = scratch.relay().await;
+    assert_eq!(next.grants.len(), 80);
+}
+
+#[tokio::test]
+async fn a_settlement_of_a_lease_that_is_too_far_ahead_is_ended() {
+    let scratch = Scratch::new().await;
+    let relay = scratch.relay().await;
+    let (_client, _) = frozen_settlement(&scratch, relay.owner).await;
+    // As after a step back of the clock.
+    scratch
+        .run("UPDATE outbox_relay SET until = until + interval '1 hour'")
+        .await;
+    assert_eq!(scratch.store.evict().await.unwrap(), 80);
+}
+
+#[tokio::test]
+async fn reaping_frees_lanes_behind_a_frozen_settlement() {
+    let scratch = Scratch::new().await;
+    let relay = scratch.relay().await;
+    let (_client, _) = frozen_settlement(&scratch, relay.owner).await;
+    scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
+    let reaped = scratch.store.reap_gone(Duration::from_secs(60), "ann").await.unwrap();
+    assert_eq!(reaped.lanes, 80);
+}
+
+#[tokio::test]
+async fn the_server_ends_a_settlement_that_is_idle_when_the_lease_is_over() {
+    let scratch = Scratch::new().await;
+    let relay = scratch.relay().await;
+    scratch
+        .store
+        .heartbeat(relay.owner, Duration::from_millis(1500))
+        .await
+        .unwrap();
+    let (_client, pid) = frozen_settlement(&scratch, relay.owner).await;
+    let gone = format!("SELECT count(*) FROM pg_stat_activity WHERE pid = {pid}");
+    let began = std::time::Instant::now();
+    // Nobody evicts anybody here.
+    while scratch.value(&gone).await != "0" {
+        assert!(began.elapsed() < Duration::from_secs(20), "it is still there");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }
 
 #[tokio::test]
@@ -181,7 +220,7 @@ async fn a_relay_that_retires_leaves_its_lanes_clean() {
     let relay = scratch.relay().await;
     scratch
         .store
-        .suspect(relay.owner, 3, Some((7, Some("shop"))))
+        .suspect(relay.owner, 3, Some(&place(3, 7, Some("shop"))))
         .await
         .unwrap();
     scratch.store.retire(relay.owner).await.unwrap();
@@ -206,13 +245,21 @@ async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
             grant.crashes,
             grant.suspect.map(|suspect| (suspect.seq, suspect.crashes)),
         ));
-        scratch.store.suspect(relay.owner, 5, Some((7, None))).await.unwrap();
+        scratch
+            .store
+            .suspect(relay.owner, 5, Some(&place(5, 7, None)))
+            .await
+            .unwrap();
         scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
         scratch.store.evict().await.unwrap();
     }
     assert_eq!(crashes, [(0, None), (1, Some((7, 1))), (2, Some((7, 2)))]);
     let relay = Relay::new(scratch.store.clone()).await;
-    scratch.store.suspect(relay.owner, 5, Some((8, None))).await.unwrap();
+    scratch
+        .store
+        .suspect(relay.owner, 5, Some(&place(5, 8, None)))
+        .await
+        .unwrap();
     assert_eq!(
         scratch
             .value("SELECT suspect_crashes FROM outbox_lane WHERE lane = 5")

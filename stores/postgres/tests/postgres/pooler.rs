@@ -5,7 +5,7 @@ use std::time::Duration;
 use sendoff::store::{Command, EmitStore, MigrateStore, OperateStore, RelayStore, RetryState, Verdict};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
-use crate::scratch::{Relay, Scratch, message, random_name, server, topics};
+use crate::scratch::{Relay, Scratch, message, place, random_name, server, topics};
 
 fn pooled(scratch: &Scratch) -> PostgresStore {
     let url = server("SENDOFF_TEST_PGBOUNCER_URL");
@@ -54,7 +54,10 @@ async fn a_whole_life_passes_through_the_pooler() {
         assert!(relay.settle_all(&settlements).await.lost.is_empty());
     }
     assert!(failed);
-    store.suspect(relay.owner, 1, Some((1, Some("s")))).await.unwrap();
+    store
+        .suspect(relay.owner, 1, Some(&place(1, 1, Some("s"))))
+        .await
+        .unwrap();
     assert_eq!(store.summary().await.unwrap(), Default::default());
     assert_eq!(
         store

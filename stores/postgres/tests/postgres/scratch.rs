@@ -6,7 +6,7 @@ use std::time::Duration;
 use sendoff::emit::Names;
 use sendoff::store::{
     Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
-    Row, SettleReport, Settlement, Verdict,
+    Room, Row, SettleReport, Settlement, Verdict,
 };
 use sendoff::{Message, Uuid};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
@@ -95,6 +95,18 @@ impl Scratch {
     /// A relay that holds all lanes.
     pub(crate) async fn relay(&self) -> Relay {
         Relay::new(self.store.clone()).await
+    }
+}
+
+/// Where a row could be.
+pub(crate) fn place(lane: u16, seq: i64, leg: Option<&str>) -> Place {
+    Place {
+        room: leg.map_or(Room::Ready, |_| Room::Waiting),
+        lane,
+        seq,
+        id: Uuid::from_u128(seq.unsigned_abs().into()).into(),
+        leg: leg.map(Into::into),
+        spot: 0,
     }
 }
 

@@ -1,5 +1,6 @@
 //! Items: what a hand-out and a mark make the server do.
 
+use sendoff::ErrorKind;
 use sendoff::store::{Claim, WorkStore};
 use tokio_postgres::types::{ToSql, Type};
 
@@ -124,4 +125,42 @@ async fn exactly_the_items_that_were_not_held_are_named() {
     );
     let lost = scratch.store.mark_success("one", &asked).await.unwrap();
     assert_eq!(lost, asked, "an item is marked once");
+}
+
+/// A standby that takes over without the last items gives their numbers, and those of their hand-outs, a second time.
+#[tokio::test]
+async fn a_claim_from_before_a_failover_does_not_touch_the_item_with_its_numbers() {
+    let scratch = Scratch::new().await;
+    let claimed = async |topic| {
+        let insert = format!("INSERT INTO outbox_item (topic, payload) VALUES ('{topic}', 'x')");
+        scratch.run(&insert).await;
+        let items = scratch.store.claim_batch("one", 10, LEASE).await.unwrap();
+        let [item] = <[_; 1]>::try_from(items).unwrap();
+        item
+    };
+    let old = claimed("old").await;
+    // What such a standby knows.
+    scratch
+        .run("TRUNCATE outbox_item RESTART IDENTITY; ALTER SEQUENCE outbox_claim_number RESTART")
+        .await;
+    let new = claimed("new").await;
+    assert_ne!(old.id, new.id);
+
+    let item = "SELECT concat_ws(' ', topic, state, lease_owner, attempts, lease_until, next_attempt_at, last_error) \
+                FROM outbox_item";
+    let before = scratch.value(item).await;
+    let store = &scratch.store;
+    assert_eq!(store.extend("one", &[old.claim], 2 * LEASE).await.unwrap(), [old.claim]);
+    assert_eq!(scratch.value(item).await, before);
+    let retried = store.mark_retry("one", old.claim, LEASE, "of the old one").await;
+    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(retried.unwrap_err().kind(), ErrorKind::LeaseLost);
+    let failed = store.mark_failed("one", old.claim, "of the old one").await;
+    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(failed.unwrap_err().kind(), ErrorKind::LeaseLost);
+    assert_eq!(store.release("one", &[old.claim]).await.unwrap(), [old.claim]);
+    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(store.mark_success("one", &[old.claim]).await.unwrap(), [old.claim]);
+    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(store.mark_success("one", &[new.claim]).await.unwrap(), []);
 }

@@ -1,5 +1,7 @@
 //! Waiting messages become due.
 
+use std::cmp::Ordering;
+
 use rusqlite::types::Value;
 use rusqlite::{Connection, Row, Transaction, params_from_iter};
 use sendoff::Result;
@@ -8,6 +10,7 @@ use sendoff::store::{Command, Filter, Hasten, Hastened, Lane, Place, Room};
 use super::act::Batch;
 use super::filter::{number, values};
 use super::look::count;
+use crate::row_id;
 use crate::sql::Sql;
 use crate::store::Inner;
 
@@ -26,6 +29,7 @@ impl Inner {
             Value::Integer(after.map_or(-1, |place| i64::from(place.lane))),
             Value::Integer(after.map_or(0, |place| place.seq)),
             Value::Text(leg.to_owned()),
+            Value::Blob(after.map_or_else(Vec::new, |place| place.id.with_text(<[u8]>::to_vec))),
             Value::Integer(number(limit)),
         ]);
         let batch = Batch {
@@ -39,7 +43,7 @@ impl Inner {
             let places: Vec<Place> = places.collect::<rusqlite::Result<_>>()?;
             let due = u64::try_from(places.len()).unwrap_or(u64::MAX);
             let next = if places.len() == limit {
-                places.into_iter().max()
+                places.into_iter().max_by(in_order)
             } else {
                 None
             };
@@ -66,12 +70,23 @@ fn to_hasten(filter: &Filter, how: Hasten) -> Vec<Value> {
     values
 }
 
+/// The order of the statement.
+fn in_order(one: &Place, other: &Place) -> Ordering {
+    let number = |place: &Place| (place.lane, place.seq);
+    let ids = || one.id.with_text(|one| other.id.with_text(|other| one.cmp(other)));
+    number(one)
+        .cmp(&number(other))
+        .then_with(|| one.leg.cmp(&other.leg))
+        .then_with(ids)
+}
+
 fn place(row: &Row<'_>) -> rusqlite::Result<Place> {
     let leg: String = row.get(2)?;
     Ok(Place {
         room: Room::Waiting,
         lane: row.get::<_, Lane>(0)?,
         seq: row.get(1)?,
+        id: row_id::read(row.get_ref(3)?),
         leg: Some(leg).filter(|leg| !leg.is_empty()).map(Into::into),
         spot: 0,
     })

@@ -1,7 +1,7 @@
 //! Keys whose messages wait behind another.
 
 use rusqlite::{Connection, Row, Transaction, params};
-use sendoff::store::{Action, BlockedKey, Filter, KeyView, Lane};
+use sendoff::store::{Action, Filter, KeyView, Lane};
 use sendoff::{Result, Uuid};
 
 use super::audit::write_audit;
@@ -36,12 +36,7 @@ pub(super) fn let_go(tx: &Transaction<'_>, sql: &Sql, released: &[Released]) -> 
     for letter in released {
         let Some(key) = &letter.key else { continue };
         for leg in legs_behind(tx, sql, letter.lane, key, &letter.leg)? {
-            let key = BlockedKey {
-                lane: letter.lane,
-                key: key.as_str().into(),
-                leg: leg.into(),
-            };
-            follow_on(tx, sql, &key)?;
+            follow_on(tx, sql, letter.lane, key, &leg)?;
         }
     }
     Ok(())

@@ -4,7 +4,8 @@
 //! `sqlite_sequence`, which it changes itself and which commits and rolls back with it, so transactions commit in the
 //! order of their numbers. Whoever has read the head H in some snapshot sees every row up to H in that and in all later
 //! snapshots, and whatever commits later is above H. So nothing can appear below a floor, with one exception: a person who
-//! inserts rows with numbers of their own, or restores the file under a running relay. For these there is the sweep.
+//! inserts rows with numbers of their own. For these there is the sweep. A file that was restored has another history: then
+//! all lanes are read from their beginning.
 
 use std::ops::Range;
 
@@ -104,6 +105,13 @@ impl Floors {
     /// A lane is not read any more.
     pub(super) fn lose(&mut self, lane: Lane) {
         self.set(lane, None);
+    }
+
+    /// All lanes are read from their beginning.
+    pub(super) fn start_over(&mut self) {
+        for floor in self.0.iter_mut().flatten() {
+            *floor = BEGINNING;
+        }
     }
 
     /// A row is to be read again.

@@ -12,11 +12,12 @@ use sendoff::store::{Lane, LaneGrant, Page, ReadRequest, Reader};
 use tokio::time::Instant;
 
 use self::state::State;
+use crate::connect::Opened;
 use crate::sql::Sql;
 use crate::worker::Worker;
 
-/// How often to look for rows that appeared below a floor. Only a person can put them there (see [`floors`]), so it is
-/// not urgent, and the look costs a walk over the numbers of all ready rows.
+/// How often to look for rows that appeared below a floor, or under the number of another message. Only a person can put them
+/// there (see [`floors`]), so it is not urgent, and the look costs a walk over the numbers of all ready rows.
 const SWEEP: Duration = Duration::from_secs(5);
 
 /// Reads the lanes of one relay.
@@ -58,8 +59,8 @@ impl Reader for SqliteReader {
         let (sql, state) = (self.sql.clone(), self.state.clone());
         // The page waits in the state until it is fetched below: a caller that stops waiting in between gets it from
         // its next read, and no row is lost.
-        let work = move |connection: &mut rusqlite::Connection| lock(&state).read(connection, &sql, &request, sweep);
-        self.worker.call("messages could not be read", work).await?;
+        let work = move |opened: &mut Opened| lock(&state).read(opened, &sql, &request, sweep);
+        self.worker.call_opened("messages could not be read", work).await?;
         if sweep {
             self.swept = Some(now);
         }

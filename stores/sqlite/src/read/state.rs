@@ -1,10 +1,12 @@
 //! What a reader remembers, and a read with it.
 
 use rusqlite::{Connection, params};
-use sendoff::store::{InHand, Lane, Page, Place, ReadRequest, Room, Row};
+use sendoff::store::{History, InHand, Lane, Page, Place, ReadRequest, Room, Row};
 
 use super::floors::{Class, Floors, Shares};
+use crate::connect::Opened;
 use crate::decode;
+use crate::row_id::{self, Id};
 use crate::sql::Sql;
 
 /// How far was read, and what is in hand.
@@ -12,6 +14,8 @@ use crate::sql::Sql;
 pub(super) struct State {
     floors: Floors,
     hand: InHand,
+    /// The history of the file at the last read.
+    history: Option<History>,
     /// A page that was read and not fetched yet.
     page: Option<Page>,
 }
@@ -41,18 +45,21 @@ impl State {
     /// Reads a page, to be fetched.
     pub(super) fn read(
         &mut self,
-        connection: &Connection,
+        opened: &Opened,
         sql: &Sql,
         request: &ReadRequest,
         sweep: bool,
     ) -> rusqlite::Result<()> {
         self.hand.begin(request);
         self.lower(&request.forgotten);
+        if self.is_another_history(opened.history(sql)?) {
+            self.start_over();
+        }
         if self.page.is_some() {
             return Ok(());
         }
         let mut page = Page::default();
-        match self.fill(&mut page, connection, sql, request, sweep) {
+        match self.fill(&mut page, opened, sql, request, sweep) {
             Ok(()) => {
                 self.page = Some(page);
                 Ok(())
@@ -63,6 +70,23 @@ impl State {
                 Err(error)
             }
         }
+    }
+
+    /// Whether the file's history is not the one of the last read, continued.
+    fn is_another_history(&mut self, history: History) -> bool {
+        let before = self.history.replace(history.clone());
+        before.is_some_and(|before| history.breaks_with(&before).is_some())
+    }
+
+    /// What is below a floor, or in hand, is of another history: all lanes are read from their beginning, once the relay
+    /// knows of it.
+    fn start_over(&mut self) {
+        self.floors.start_over();
+        self.hand = InHand::default();
+        self.page = Some(Page {
+            history_changed: true,
+            ..Page::default()
+        });
     }
 
     fn fill(
@@ -123,7 +147,7 @@ impl State {
                 let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
                 let mut reached = span.ceiling;
                 while let Some(row) = rows.next()? {
-                    let place = decode::ready_place(row)?;
+                    let place = decode::ready_place(row, decode::ID)?;
                     let (lane, seq) = (place.lane, place.seq);
                     if !self.hand.take(&place) {
                         continue;
@@ -171,13 +195,14 @@ impl State {
                 room: Room::Waiting,
                 lane: row.get(1)?,
                 seq: row.get(2)?,
+                id: row_id::read(row.get_ref(4)?),
                 leg: decode::leg(leg),
                 spot: 0,
             };
             if !self.hand.take(&place) {
                 continue;
             }
-            let mut found = one.query([row.get::<_, i64>(0)?])?;
+            let mut found = one.query(params![row.get::<_, i64>(0)?, Id(&place.id)])?;
             match found.next()? {
                 Some(row) => page.rows.push(decode::row(row, place)),
                 // It went away between the two statements.
@@ -193,7 +218,7 @@ impl State {
         let mut statement = connection.prepare_cached(sql.read_ready.at(4))?;
         let mut rows = statement.query([self.floors.highest()])?;
         while let Some(row) = rows.next()? {
-            let place = decode::ready_place(row)?;
+            let place = decode::ready_place(row, 2)?;
             let is_read = self.floors.of(place.lane).is_some_and(|floor| place.seq <= floor);
             if is_read && self.hand.take(&place) {
                 missed.push(place);

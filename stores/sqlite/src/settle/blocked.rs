@@ -34,16 +34,11 @@ pub(crate) async fn release_orphans(store: &Inner, owner: OwnerId, lanes: &[Lane
     let work = move |connection: &mut Connection| {
         let tx = write(connection)?;
         let held = held(&tx, &sql, &owner.to_string())?;
-        let owned: Vec<Lane> = held
-            .lanes
-            .iter()
-            .map(|(lane, _)| *lane)
-            .filter(|lane| lanes.contains(lane))
-            .collect();
+        let owned: Vec<Lane> = held.lanes.keys().copied().filter(|lane| lanes.contains(lane)).collect();
         let orphans = keys(&mut *tx.prepare_cached(sql.release_orphans.first())?, &json(&owned))?;
         let mut became_due = 0;
         for key in orphans {
-            became_due += follow_on(&tx, &sql, &key)?;
+            became_due += follow_on(&tx, &sql, key.lane, &key.key, &key.leg)?;
         }
         tx.commit()?;
         Ok(u64::try_from(became_due).unwrap_or_default())

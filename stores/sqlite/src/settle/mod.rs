@@ -1,21 +1,20 @@
-//! Room: settle. What became of messages, written down behind the fence.
+//! Room: settle. What became of messages, written down behind the fence. What becomes of which row is said by
+//! [`SettlePlan`]; here are its statements.
 
 mod blocked;
+mod delivered;
 mod key;
-mod plan;
-mod ready;
 mod run;
-mod waiting;
+mod step;
 
-use rusqlite::{Connection, Transaction, params};
+use std::collections::BTreeMap;
+
+use rusqlite::{Connection, Transaction};
 use sendoff::Result;
-use sendoff::store::{Lane, OwnerId, Room, SettleReport, Settlement};
+use sendoff::store::{Lane, OwnerId, SettlePlan, SettleReport, Settlement};
 
 pub(crate) use self::blocked::{blocked_keys, release_orphans};
-use self::key::Keys;
 pub(crate) use self::key::{follow_on, legs_behind};
-use self::plan::Plan;
-use self::run::runs;
 use crate::lease::{held, write};
 use crate::sql::Sql;
 use crate::store::Inner;
@@ -28,12 +27,11 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
     if settlements.is_empty() {
         return Ok(SettleReport::default());
     }
-    let plan = Plan::new(settlements);
-    let sql = store.sql.clone();
+    let (sql, settlements) = (store.sql.clone(), settlements.to_vec());
     let keeps = store.config.retention.is_some();
     let work = move |connection: &mut Connection| {
         let tx = write(connection)?;
-        let report = carry_out(&tx, &sql, owner, plan, keeps)?;
+        let report = carry_out(&tx, &sql, owner, &settlements, keeps)?;
         tx.commit()?;
         Ok(report)
     };
@@ -41,60 +39,45 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
 }
 
 /// A transaction with what every step of it needs.
-pub(crate) struct Settling<'a> {
-    pub(crate) tx: &'a Transaction<'a>,
-    pub(crate) sql: &'a Sql,
-    pub(crate) now: i64,
+struct Settling<'a> {
+    tx: &'a Transaction<'a>,
+    sql: &'a Sql,
+    now: i64,
     /// Whether delivered messages are kept.
-    pub(crate) keeps: bool,
+    keeps: bool,
 }
 
 fn carry_out(
     tx: &Transaction<'_>,
     sql: &Sql,
     owner: OwnerId,
-    mut plan: Plan,
+    settlements: &[Settlement],
     keeps: bool,
 ) -> rusqlite::Result<SettleReport> {
     let held = held(tx, sql, &owner.to_string())?;
-    let lost = plan.drop_lost(&held);
+    let is_held = |(lane, epoch): &(Lane, i64)| held.lanes.get(lane) == Some(epoch);
+    let (held_lanes, lost): (BTreeMap<Lane, i64>, BTreeMap<Lane, i64>) =
+        SettlePlan::epochs(settlements).into_iter().partition(is_held);
+    let plan = SettlePlan::new(settlements, &held_lanes);
     let settling = Settling {
         tx,
         sql,
         now: held.now,
         keeps,
     };
-    let mut keys = Keys::default();
     settling.delivered(&plan.delivered)?;
-    for settlement in &plan.rows {
-        match settlement.place.room {
-            Room::Ready => settling.settle_ready(settlement, &mut keys)?,
-            Room::Waiting => settling.settle_waiting(settlement, &mut keys)?,
-        }
-    }
-    let (freed, woke) = keys.reconcile(&settling)?;
-    Ok(SettleReport { lost, freed, woke })
+    settling.steps(&plan)?;
+    let (freed, woke) = settling.reconcile(&plan)?;
+    Ok(SettleReport {
+        lost: lost.into_keys().collect(),
+        freed,
+        woke: woke || plan.due,
+    })
 }
 
 impl Settling<'_> {
     /// Runs the statement with these values and tells how many rows it changed.
-    pub(crate) fn run(&self, text: &str, values: impl rusqlite::Params) -> rusqlite::Result<usize> {
+    fn run(&self, text: &str, values: impl rusqlite::Params) -> rusqlite::Result<usize> {
         self.tx.prepare_cached(text)?.execute(values)
-    }
-
-    /// Ready rows that every sink confirmed: the path that nearly all messages take. They lie near each other, so one walk
-    /// over the table deletes many.
-    fn delivered(&self, rows: &[(Lane, i64)]) -> rusqlite::Result<()> {
-        if self.keeps {
-            let mut keep = self.tx.prepare_cached(self.sql.settle_kept.first())?;
-            for (lane, seq) in rows {
-                keep.execute(params![seq, lane, ""])?;
-            }
-        }
-        let mut delete = self.tx.prepare_cached(self.sql.settle_delivered.first())?;
-        for run in runs(rows.iter().map(|(_, seq)| *seq).collect()) {
-            delete.execute(params![run.first, run.last, run.mask])?;
-        }
-        Ok(())
     }
 }

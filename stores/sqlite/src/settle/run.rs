@@ -13,6 +13,8 @@ pub(super) struct Run {
     /// A bit for each number from the first on, set for those that are meant. Shifted to the right it keeps its sign, so
     /// that [`ALL`] means those beyond the 64th, too.
     pub(super) mask: i64,
+    /// How many are meant.
+    pub(super) rows: usize,
 }
 
 impl Run {
@@ -21,6 +23,7 @@ impl Run {
             first: seq,
             last: seq,
             mask: ALL,
+            rows: 1,
         }
     }
 
@@ -32,6 +35,7 @@ impl Run {
         }
         if self.mask == ALL && at == length {
             self.last = seq;
+            self.rows += 1;
             return true;
         }
         if at >= WIDTH {
@@ -42,13 +46,13 @@ impl Run {
         }
         self.mask |= 1 << at;
         self.last = seq;
+        self.rows += 1;
         true
     }
 }
 
-/// All the numbers, each in one run.
-pub(super) fn runs(mut seqs: Vec<i64>) -> Vec<Run> {
-    seqs.sort_unstable();
+/// All the numbers, which come in their order, each in one run.
+pub(super) fn runs(seqs: impl IntoIterator<Item = i64>) -> Vec<Run> {
     let mut runs: Vec<Run> = Vec::new();
     for seq in seqs {
         if !runs.last_mut().is_some_and(|run| run.take(seq)) {
@@ -81,9 +85,10 @@ mod tests {
                 *at = at.saturating_add(*gap);
                 Some(*at)
             }));
-            let runs = runs(named.iter().rev().copied().collect());
+            let runs = runs(named.iter().copied());
             let found: Vec<i64> = runs.iter().flat_map(numbers).collect();
             named.dedup();
+            prop_assert_eq!(runs.iter().map(|run| run.rows).sum::<usize>(), named.len());
             prop_assert_eq!(found, named);
             prop_assert!(runs.iter().all(|run| numbers(run).last() == Some(&run.last)));
         }
@@ -91,16 +96,16 @@ mod tests {
 
     #[test]
     fn numbers_without_a_gap_are_one_run_and_others_at_most_as_many_as_a_mask_has_bits() {
-        let all = (1..=1000).collect();
         assert_eq!(
-            runs(all),
+            runs(1..=1000),
             [Run {
                 first: 1,
                 last: 1000,
-                mask: ALL
+                mask: ALL,
+                rows: 1000
             }]
         );
-        let firsts: Vec<i64> = runs(vec![1, 2, 64, 65, 131]).iter().map(|run| run.first).collect();
+        let firsts: Vec<i64> = runs([1, 2, 64, 65, 131]).iter().map(|run| run.first).collect();
         assert_eq!(firsts, [1, 65, 131]);
     }
 }

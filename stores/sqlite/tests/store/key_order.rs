@@ -263,7 +263,7 @@ async fn a_stranger_releases_no_orphans() {
 #[tokio::test]
 async fn keys_of_many_rows_are_settled_together() {
     // A delivery and a failure of one key in one batch: 1 goes, 3 fails, and 2 may go on.
-    let (outbox, mut relay) = waiting(&[retry(0), retry(0), retry(0), Verdict::Hold]).await;
+    let (outbox, mut relay) = waiting(&[retry(0), Verdict::Hold, Verdict::Hold, Verdict::Hold]).await;
     assert_eq!(queue(&outbox), "1:retry:due 2:held 3:held 4:held");
     let row = relay.deliveries().await.pop().unwrap();
     relay.settle(&row, &[]).await;

@@ -2,9 +2,21 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{Lane, OwnerId, RelayStore};
+use sendoff::store::{Lane, OperateStore, OwnerId, Place, RelayStore, Room, RowId};
 
 use crate::outbox::{LEASE, TestOutbox, TestRelay, text};
+
+/// A row of a lane.
+fn row(lane: Lane, seq: i64, id: &str, leg: Option<&str>) -> Place {
+    Place {
+        room: Room::Waiting,
+        lane,
+        seq,
+        id: RowId::from_text(id.as_bytes()),
+        leg: leg.map(Into::into),
+        spot: 0,
+    }
+}
 
 /// Makes a lease run out by the database's clock, as time would.
 fn run_out(outbox: &TestOutbox, owner: OwnerId) {
@@ -117,13 +129,43 @@ async fn a_lease_that_has_run_out_is_not_renewed() {
 }
 
 #[tokio::test]
+async fn a_lease_that_ends_further_ahead_than_it_is_long_is_none() {
+    let outbox = TestOutbox::new().await;
+    let relay = outbox.relay().await;
+    // As if the clock had been set back by an hour.
+    let ahead = |by: u64| {
+        format!(
+            "UPDATE outbox_relay SET until = until + {by}000000 WHERE owner = '{}'",
+            relay.owner
+        )
+    };
+    outbox.run(&ahead(11));
+    assert!(
+        outbox.store.lane_views().await.unwrap()[0].until.is_some(),
+        "a fifth of it is nothing"
+    );
+    outbox.run(&ahead(3600));
+    assert!(outbox.store.lane_views().await.unwrap()[0].until.is_none());
+    let error = outbox.store.acquire(relay.owner, 1).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::LeaseLost);
+    let beat = outbox.store.heartbeat(relay.owner, LEASE).await.unwrap();
+    assert!(beat.alive, "its owner lives and may renew it");
+    assert_eq!(beat.relays, [relay.owner]);
+    assert_eq!(outbox.store.evict().await.unwrap(), 0);
+    outbox.run(&ahead(3600));
+    let reaped = outbox.store.reap_gone(Duration::ZERO, "ops").await.unwrap();
+    assert_eq!(reaped.lanes, 80);
+    assert!(!outbox.store.heartbeat(relay.owner, LEASE).await.unwrap().alive);
+}
+
+#[tokio::test]
 async fn eviction_frees_the_lanes_of_the_dead_and_counts_their_crash() {
     let outbox = TestOutbox::new().await;
     let dead = TestRelay::start(&outbox.store).await;
     assert_eq!(outbox.store.evict().await.unwrap(), 0, "nobody is dead yet");
     outbox
         .store
-        .suspect(dead.owner, 7, Some((41, Some("audit"))))
+        .suspect(dead.owner, 7, Some(&row(7, 41, "odd", Some("audit"))))
         .await
         .unwrap();
     run_out(&outbox, dead.owner);
@@ -134,10 +176,8 @@ async fn eviction_frees_the_lanes_of_the_dead_and_counts_their_crash() {
     let grant = next.grants.iter().find(|grant| grant.lane == 7).unwrap();
     assert_eq!((grant.epoch, grant.crashes), (3, 1), "granted, freed, granted");
     let suspect = grant.suspect.as_ref().unwrap();
-    assert_eq!(
-        (suspect.seq, suspect.leg.as_deref(), suspect.crashes),
-        (41, Some("audit"), 1)
-    );
+    assert!(suspect.is_at(&row(7, 41, "odd", Some("audit"))), "{suspect:?}");
+    assert_eq!(suspect.crashes, 1);
     assert!(
         next.grants
             .iter()
@@ -198,17 +238,17 @@ async fn a_suspect_counts_anew_for_another_row_and_not_for_the_same() {
     let outbox = TestOutbox::new().await;
     let relay = outbox.relay().await;
     let crashes = || outbox.ask::<i64>("SELECT suspect_crashes FROM outbox_lane WHERE lane = 9");
-    outbox.store.suspect(relay.owner, 9, Some((4, None))).await.unwrap();
+    let first = row(9, 4, "one", None);
+    let suspect = async |row: &Place| outbox.store.suspect(relay.owner, 9, Some(row)).await.unwrap();
+    suspect(&first).await;
     outbox.run("UPDATE outbox_lane SET suspect_crashes = 2 WHERE lane = 9");
-    outbox.store.suspect(relay.owner, 9, Some((4, None))).await.unwrap();
+    suspect(&first).await;
     assert_eq!(crashes(), 2);
-    outbox
-        .store
-        .suspect(relay.owner, 9, Some((4, Some("audit"))))
-        .await
-        .unwrap();
-    assert_eq!(crashes(), 0);
-    outbox.run("UPDATE outbox_lane SET suspect_crashes = 2 WHERE lane = 9");
+    for other in [row(9, 4, "one", Some("audit")), row(9, 4, "other", Some("audit"))] {
+        suspect(&other).await;
+        assert_eq!(crashes(), 0, "{other:?}");
+        outbox.run("UPDATE outbox_lane SET suspect_crashes = 2 WHERE lane = 9");
+    }
     outbox.store.suspect(relay.owner, 9, None).await.unwrap();
     assert_eq!(crashes(), 0);
     assert_eq!(
@@ -216,11 +256,7 @@ async fn a_suspect_counts_anew_for_another_row_and_not_for_the_same() {
         None
     );
 
-    outbox
-        .store
-        .suspect(OwnerId::random(), 9, Some((4, None)))
-        .await
-        .unwrap();
+    outbox.store.suspect(OwnerId::random(), 9, Some(&first)).await.unwrap();
     assert_eq!(
         outbox.ask::<Option<i64>>("SELECT suspect_seq FROM outbox_lane WHERE lane = 9"),
         None,

@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
+mod delivered;
 mod emit;
+mod history;
+mod items;
 mod key_order;
 mod lease;
 mod listen;
@@ -11,4 +14,5 @@ mod operate;
 mod outbox;
 mod read;
 mod settle;
+mod takeover;
 mod unreadable;

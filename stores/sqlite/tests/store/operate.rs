@@ -195,7 +195,7 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
+async fn a_dead_letter_that_waits_already_stays_where_it_is() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a"), text("b")]).await;
     let mut relay = outbox.relay().await;
@@ -204,7 +204,9 @@ async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
     }
     outbox.run(
         "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-         SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
+         SELECT lane, seq, id, leg, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1;
+         INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
+         SELECT lane, seq, 'another', leg, 'retry', topic, 'another of this number' FROM outbox_dead WHERE seq = 2",
     );
     assert_eq!(
         outbox
@@ -217,6 +219,43 @@ async fn a_dead_letter_whose_place_is_taken_stays_where_it_is() {
     assert_eq!(
         outbox.ask::<String>("SELECT CAST(payload AS TEXT) FROM outbox_dead"),
         "a"
+    );
+}
+
+#[tokio::test]
+async fn messages_with_one_number_become_due_page_by_page_each_once() {
+    let outbox = TestOutbox::new().await;
+    let insert = "INSERT INTO outbox_waiting (lane, seq, id, leg, state, due_at, attempts, topic, payload)
+        VALUES (3, 7, CAST(?1 AS TEXT), ?2, 'retry', 9000000000000000, 1, 't', 'x')";
+    let ids: [&[u8]; 5] = [b"0188d3b4-0000-7000-8000-00000000000a", b"A", b"", b"z", b"\xff"];
+    for id in ids {
+        for leg in ["", "audit"] {
+            outbox.plain().execute(insert, rusqlite::params![id, leg]).unwrap();
+        }
+    }
+    let (mut after, mut due) = (None, 0);
+    let mut by = Command::by("ann");
+    loop {
+        let how = Hasten {
+            reset: false,
+            scheduled: false,
+        };
+        let all = Filter::default();
+        let done = outbox
+            .store
+            .hasten(&all, how, after.as_ref(), 3, &mut by)
+            .await
+            .unwrap();
+        due += done.due;
+        after = done.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!(due, 10);
+    assert_eq!(
+        outbox.ask::<i64>("SELECT count(*) FROM outbox_waiting WHERE due_at = 9000000000000000"),
+        0
     );
 }
 
@@ -261,7 +300,7 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
     }
     outbox.run(
         "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-         SELECT lane, seq, 'other', leg, 'retry', topic, 'other' FROM outbox_dead WHERE seq = 1",
+         SELECT lane, seq, id, leg, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1",
     );
     assert_eq!(
         outbox

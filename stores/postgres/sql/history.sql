@@ -1,0 +1,7 @@
+-- Which history this is: the cluster, its timeline, this start of the server; and the last number that was handed out.
+SELECT
+    (SELECT system_identifier FROM pg_control_system())::text
+        || ' ' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)
+        || ' ' || extract(epoch FROM pg_postmaster_start_time())::text,
+    CASE WHEN is_called THEN last_value ELSE last_value - 1 END
+FROM outbox_message_seq_seq
