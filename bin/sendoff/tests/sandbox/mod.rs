@@ -37,6 +37,16 @@ impl Place {
         }
     }
 
+    /// The same outbox by way of another address.
+    pub(crate) fn at(&self, url: impl Into<String>) -> Self {
+        let mut place = self.clone();
+        match &mut place {
+            Self::Sqlite(_) => panic!("a file has no address"),
+            Self::Postgres { url: known, .. } | Self::Mysql { url: known, .. } => *known = url.into(),
+        }
+        place
+    }
+
     /// The section of the configuration.
     pub(crate) fn toml(&self) -> String {
         let schema = match self {
@@ -59,6 +69,8 @@ fn new_schema() -> String {
 pub(crate) struct Sandbox {
     folder: TempDir,
     pub(crate) place: Place,
+    /// Whether the outbox is on a server that other tests use, too.
+    is_shared: bool,
 }
 
 impl Sandbox {
@@ -87,8 +99,19 @@ impl Sandbox {
         Self::new(tempfile::tempdir().unwrap(), place)
     }
 
+    /// With an outbox in a schema of a server that is the test's own, and that may be gone at the end.
+    pub(crate) fn private(place: impl FnOnce(String) -> Place) -> Self {
+        let mut sandbox = Self::new(tempfile::tempdir().unwrap(), place(new_schema()));
+        sandbox.is_shared = false;
+        sandbox
+    }
+
     fn new(folder: TempDir, place: Place) -> Self {
-        let sandbox = Self { folder, place };
+        let sandbox = Self {
+            folder,
+            place,
+            is_shared: true,
+        };
         sandbox.configure("");
         sandbox
     }
@@ -206,6 +229,9 @@ impl Sandbox {
 
 impl Drop for Sandbox {
     fn drop(&mut self) {
+        if !self.is_shared {
+            return;
+        }
         if let Place::Mysql { url, schema } = &self.place {
             run_on_mysql(url, &format!("DROP DATABASE IF EXISTS {schema}"));
         }
