@@ -55,7 +55,7 @@ impl Shop {
         assert!(waited.await.is_ok(), "waited in vain: {what}");
     }
 
-    async fn stopped(self, running: JoinHandle<sendoff::Result<WorkReport>>) -> WorkReport {
+    async fn stopped(&self, running: JoinHandle<sendoff::Result<WorkReport>>) -> WorkReport {
         self.stop.cancel();
         running.await.unwrap().unwrap()
     }
@@ -217,8 +217,17 @@ async fn work_whose_lease_was_lost_is_dropped() {
         ..quick()
     };
     let (worker, stop) = (shop.worker(settings), shop.stop.clone());
-    let running = tokio::spawn(async move { worker.run(|_| std::future::pending(), stop).await });
-    shop.until("it is running", |counts| counts.running == 1).await;
+    let begun = Arc::new(tokio::sync::Notify::new());
+    let tell = begun.clone();
+    let running = tokio::spawn(async move {
+        let handler = move |_| {
+            tell.notify_one();
+            std::future::pending()
+        };
+        worker.run(handler, stop).await
+    });
+    // Not only handed out: what no handler has got yet would be given back by a worker that stops.
+    begun.notified().await;
     shop.take_away();
     shop.stop.cancel();
     // Its handler never ends: only the heartbeat that finds out ends it.

@@ -30,6 +30,8 @@ pub(crate) struct Row {
     pub(crate) seq: i64,
     /// The number of its last hand-out.
     pub(crate) claim: i64,
+    /// How often it was handed out.
+    pub(crate) attempts: i64,
     pub(crate) state: String,
 }
 
@@ -74,20 +76,30 @@ impl Base {
     pub(crate) async fn rows(&self) -> Vec<Row> {
         if self.url.starts_with("sqlite:") {
             let file = rusqlite::Connection::open(path(&self.url)).unwrap();
-            let mut statement = file.prepare("SELECT seq, claim, state FROM outbox_item").unwrap();
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)));
+            let mut statement = file
+                .prepare("SELECT seq, claim, attempts, state FROM outbox_item")
+                .unwrap();
+            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
             return rows.unwrap().map(|row| Row::of(row.unwrap())).collect();
         }
-        let sql = format!("SELECT seq, claim, state FROM {}.outbox_item", self.schema);
+        let number = if self.url.starts_with("mysql:") {
+            "SIGNED"
+        } else {
+            "bigint"
+        };
+        let sql = format!(
+            "SELECT seq, claim, CAST(attempts AS {number}) AS attempts, state FROM {}.outbox_item",
+            self.schema
+        );
         if self.url.starts_with("mysql:") {
-            let rows: Vec<(i64, i64, String)> = self.mysql_connection().await.query(sql).await.unwrap();
+            let rows: Vec<(i64, i64, i64, String)> = self.mysql_connection().await.query(sql).await.unwrap();
             return rows.into_iter().map(Row::of).collect();
         }
         let (client, connection) = tokio_postgres::connect(&self.url, tokio_postgres::NoTls).await.unwrap();
         tokio::spawn(connection);
         let rows = client.query(&sql, &[]).await.unwrap();
         rows.iter()
-            .map(|row| Row::of((row.get(0), row.get(1), row.get(2))))
+            .map(|row| Row::of((row.get(0), row.get(1), row.get(2), row.get(3))))
             .collect()
     }
 
@@ -97,8 +109,13 @@ impl Base {
 }
 
 impl Row {
-    fn of((seq, claim, state): (i64, i64, String)) -> Self {
-        Self { seq, claim, state }
+    fn of((seq, claim, attempts, state): (i64, i64, i64, String)) -> Self {
+        Self {
+            seq,
+            claim,
+            attempts,
+            state,
+        }
     }
 }
 

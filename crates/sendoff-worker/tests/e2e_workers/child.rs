@@ -92,7 +92,7 @@ async fn by_loop(store: Arc<dyn WorkStore>, name: &str, journal: Journal) {
     });
     let journal = Arc::new(journal);
     let handler = |item: Arc<sendoff::store::Item>| {
-        journal.note(Event::Handed, [item.claim]);
+        journal.note_handed([&*item]);
         async {
             sleep(Duration::from_millis(fastrand::u64(50..120))).await;
             Ok(())
@@ -118,7 +118,7 @@ async fn by_hand(store: Arc<dyn WorkStore>, name: &str, journal: &Journal) {
             continue;
         }
         let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
-        journal.note(Event::Handed, claims.iter().copied());
+        journal.note_handed(&items);
         batches += 1;
         sleep(if is_slow && batches % 5 == 2 {
             AWAY

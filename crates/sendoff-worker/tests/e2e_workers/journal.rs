@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use sendoff::store::Claim;
+use sendoff::store::{Claim, Item};
 
 /// What happened to a hand-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,18 +33,27 @@ impl Journal {
         Self(OpenOptions::new().create(true).append(true).open(path).unwrap())
     }
 
+    /// Writes down items that were handed out, with the attempt that it was.
+    pub(crate) fn note_handed<'a>(&self, items: impl IntoIterator<Item = &'a Item>) {
+        let lines = items.into_iter().map(|item| {
+            let Claim { seq, number } = item.claim;
+            format!("handed {seq} {number} {}\n", item.attempt)
+        });
+        (&self.0).write_all(lines.collect::<String>().as_bytes()).unwrap();
+    }
+
     /// Writes these down at once: when it returns, no kill undoes it.
     pub(crate) fn note(&self, event: Event, claims: impl IntoIterator<Item = Claim>) {
         let word = Event::ALL.iter().find(|(of, _)| *of == event).unwrap().1;
         let lines = claims
             .into_iter()
-            .map(|Claim { seq, number }| format!("{word} {seq} {number}\n"));
+            .map(|Claim { seq, number }| format!("{word} {seq} {number} 0\n"));
         (&self.0).write_all(lines.collect::<String>().as_bytes()).unwrap();
     }
 }
 
 /// Everything in all journals of a folder. A kill may have cut a last line short: it was not written yet.
-pub(crate) fn read_all(folder: &Path) -> Vec<(Event, Claim)> {
+pub(crate) fn read_all(folder: &Path) -> Vec<(Event, Claim, i64)> {
     let files = std::fs::read_dir(folder).unwrap().map(|file| file.unwrap().path());
     let mut events = Vec::new();
     for file in files {
@@ -55,7 +64,7 @@ pub(crate) fn read_all(folder: &Path) -> Vec<(Event, Claim)> {
     events
 }
 
-fn parse(line: &str) -> (Event, Claim) {
+fn parse(line: &str) -> (Event, Claim, i64) {
     let mut words = line.split(' ');
     let word = words.next().unwrap();
     let event = Event::ALL.iter().find(|(_, of)| *of == word).unwrap().0;
@@ -64,5 +73,5 @@ fn parse(line: &str) -> (Event, Claim) {
         seq: number(),
         number: number(),
     };
-    (event, claim)
+    (event, claim, number())
 }

@@ -46,10 +46,10 @@ pub(crate) fn every_item_is_finished_once_by_a_worker_that_holds_it(base: &Base)
     let rows = runtime.block_on(base.rows());
     assert_eq!(rows.len() as u64, ITEMS);
     assert!(rows.iter().all(|row| row.state == "completed"), "something is left");
-    let finished_by: HashMap<i64, i64> = rows.iter().map(|row| (row.seq, row.claim)).collect();
+    let finished_by = rows.iter().map(|row| (row.seq, (row.claim, row.attempts))).collect();
     let events = read_all(&journals);
     check(&finished_by, &events);
-    let count = |event| events.iter().filter(|(of, _)| *of == event).count();
+    let count = |event| events.iter().filter(|(of, ..)| *of == event).count();
     let (handed, refused) = (count(Event::Handed), count(Event::Refused));
     println!("seed {seed}: {kills} kills, {handed} hand-outs of {ITEMS} items, {refused} refused marks, {took:?}");
     assert!(kills >= 20, "too few kills to prove anything: {kills}");
@@ -122,15 +122,16 @@ fn storm(base: &Base, journals: &Path, seed: u64, tend: impl Fn(&mut u64) -> Ite
 }
 
 /// Holds what the processes wrote down against the hand-outs that finished the items.
-fn check(finished_by: &HashMap<i64, i64>, events: &[(Event, Claim)]) {
+fn check(finished_by: &HashMap<i64, (i64, i64)>, events: &[(Event, Claim, i64)]) {
     let mut handed = HashSet::new();
-    for (event, Claim { seq, number }) in events {
-        let finisher = finished_by[seq];
+    for (event, Claim { seq, number }, attempt) in events {
+        let (finisher, attempts) = finished_by[seq];
         match event {
             Event::Handed => {
                 handed.insert((*seq, *number));
+                // Numbers come by chance; attempts are counted.
                 assert!(
-                    *number <= finisher,
+                    *number == finisher || *attempt < attempts,
                     "item {seq} was finished by hand-out {finisher}, although it had been handed out again as {number}"
                 );
             }
@@ -141,7 +142,7 @@ fn check(finished_by: &HashMap<i64, i64>, events: &[(Event, Claim)]) {
             ),
         }
     }
-    for (seq, number) in finished_by {
+    for (seq, (number, _)) in finished_by {
         assert!(
             handed.contains(&(*seq, *number)),
             "item {seq} was finished by hand-out {number}, which nobody had"
