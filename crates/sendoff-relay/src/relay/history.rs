@@ -8,7 +8,6 @@ use sendoff::store::History;
 use tokio::time::Instant;
 
 use super::running::Running;
-use crate::settle::Written;
 
 impl Running {
     pub(super) fn compare_history(&mut self, now: Option<&History>) {
@@ -56,13 +55,6 @@ impl Running {
         if self.anew {
             self.next_beat = Instant::now();
             self.anew = self.desk.is_leaving();
-        }
-    }
-
-    /// Somebody waits for a run that does what is due and ends: it tells that the database refuses.
-    pub(super) fn give_up_refused(&mut self, written: &mut Written) {
-        if self.once && self.failure.is_none() {
-            self.failure = written.refusal.take();
         }
     }
 }

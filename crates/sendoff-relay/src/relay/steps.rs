@@ -7,6 +7,7 @@ use super::event::Event;
 use super::janitors::{CLEAN_PAUSE, RECHECK_REST};
 use super::running::{LONGEST_PAUSE, Running};
 use crate::publish::Published;
+use crate::settle::Written;
 
 impl Running {
     pub(super) fn start_what_can_be_started(&mut self, now: Instant) {
@@ -186,6 +187,13 @@ impl Running {
         if self.once && !error.is_temporary() && self.stopping.is_none() {
             self.failure = Some(error);
             self.begin_to_stop();
+        }
+    }
+
+    /// Somebody waits for a run that does what is due and ends: it tells that the database refuses.
+    fn give_up_refused(&mut self, written: &mut Written) {
+        if self.once && self.failure.is_none() {
+            self.failure = written.refusal.take();
         }
     }
 }
