@@ -9,6 +9,7 @@ mod conflicts;
 mod core;
 mod cpu;
 mod figure;
+mod limits;
 mod mariadb;
 mod part;
 mod plot;
@@ -81,6 +82,8 @@ pub(crate) enum Group {
     CeleryRelay,
     /// What it costs to be watched
     Watch,
+    /// What is left of the usual speed after something went wrong
+    Limits,
     /// Internal: drains unwatched, as a process of its own
     BareDrain,
     /// Internal: drains watched, as a process of its own
@@ -120,6 +123,7 @@ async fn main() -> anyhow::Result<()> {
         Group::Celery => celery::measure(&mut figures).await?,
         Group::CeleryRelay => return celery::relay().await,
         Group::Watch => watch::measure(&mut figures).await?,
+        Group::Limits => limits::measure(&mut figures).await?,
         Group::BareDrain => return watch::drain(false).await,
         Group::WatchedDrain => return watch::drain(true).await,
         Group::Drain => return backlog::drain().await,

@@ -157,6 +157,13 @@ impl Relays {
         reach(&self.sink.settled, count).await
     }
 
+    /// Ends them as a crash does: nothing is given back.
+    pub(crate) fn kill(self) {
+        for running in self.running {
+            running.abort();
+        }
+    }
+
     pub(crate) async fn stop(self) -> Result<()> {
         self.stop.cancel();
         for running in self.running {

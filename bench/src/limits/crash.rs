@@ -1,0 +1,107 @@
+//! How soon relays are as fast as before, after all of them were killed again and again.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use async_trait::async_trait;
+use sendoff::store::RelayStore;
+use sendoff::{Delivery, Outcome, Sink};
+use sendoff_relay::Settings;
+
+use crate::core::drain::{BACKLOG, lanes};
+use crate::figure::{Figures, Goal};
+use crate::subject::{Counting, Relays, Schema};
+
+/// How often all relays are killed.
+const KILLS: usize = 5;
+/// How soon after the last kill the drain has to be fast again.
+const RECOVERY: Duration = Duration::from_secs(15);
+
+pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
+    let name = "after_crash_drain_vs_normal";
+    if !figures.wants(&[name]) {
+        return Ok(());
+    }
+    let mut ratios = Vec::new();
+    // More than a minute each.
+    for round in 1..=figures.rounds.min(3) {
+        let normal = lanes().await?;
+        let (after, early) = after_crashes().await?;
+        figures.progress(&format!(
+            "limits, round {round}: normal {normal:.0}/s, after {KILLS} kills {after:.0}/s, {early} delivered in the first {RECOVERY:?}"
+        ));
+        ratios.push(after / normal);
+    }
+    figures.report(name, "ratio", Goal::AtLeast(0.5), &ratios);
+    Ok(())
+}
+
+/// Does not answer as long as it is stuck: relays are killed with their hands full.
+struct Stuck {
+    stuck: AtomicBool,
+    counting: Arc<Counting>,
+}
+
+#[async_trait]
+impl Sink for Stuck {
+    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        if self.stuck.load(Ordering::Relaxed) {
+            std::future::pending::<()>().await;
+        }
+        self.counting.publish(batch).await
+    }
+}
+
+/// Messages a second from [`RECOVERY`] after the last kill on, with a backlog that was there all the time and as much again;
+/// and how many were delivered before.
+async fn after_crashes() -> Result<(f64, u64)> {
+    let schema = Schema::fresh("bench_crash").await?;
+    schema.client.batch_execute(&schema.fill_sql(BACKLOG)).await?;
+    let counting = Arc::new(Counting::default());
+    let sink = Arc::new(Stuck {
+        stuck: true.into(),
+        counting: counting.clone(),
+    });
+    let start = || -> Result<Relays> {
+        let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
+        Relays::with_sink(stores, Settings::default(), sink.clone(), counting.clone())
+    };
+    let held = schema
+        .names
+        .render("SELECT count(*) FROM outbox_lane WHERE owner IS NOT NULL AND owner <> ALL ($1)");
+    let mut gone: Vec<sendoff::Uuid> = Vec::new();
+    for _ in 0..KILLS {
+        let relays = start()?;
+        let begun = Instant::now();
+        while schema.client.query_one(&held, &[&gone]).await?.get::<_, i64>(0) < 80 {
+            anyhow::ensure!(begun.elapsed() < Duration::from_secs(60), "nobody took the lanes over");
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        // Long enough to read a window and hand it to the sink.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        relays.kill();
+        let owners = schema
+            .names
+            .render("SELECT DISTINCT owner FROM outbox_lane WHERE owner IS NOT NULL");
+        gone = schema
+            .client
+            .query(&owners, &[])
+            .await?
+            .iter()
+            .map(|row| row.get(0))
+            .collect();
+    }
+    sink.stuck.store(false, Ordering::Relaxed);
+    let killed = Instant::now();
+    let relays = start()?;
+    tokio::time::sleep(RECOVERY.saturating_sub(killed.elapsed())).await;
+    let (begun, early) = (Instant::now(), counting.settled.load(Ordering::Relaxed));
+    schema.client.batch_execute(&schema.fill_sql(BACKLOG)).await?;
+    relays.wake();
+    relays.wait_until_settled(2 * BACKLOG).await?;
+    let rate = (2 * BACKLOG - early) as f64 / begun.elapsed().as_secs_f64();
+    relays.stop().await?;
+    Ok((rate, early))
+}
