@@ -12,19 +12,19 @@ use super::Settling;
 use super::run::{Run, runs};
 
 impl Settling<'_> {
-    pub(super) fn delivered(&self, places: &[&Place]) -> rusqlite::Result<()> {
-        for place in places.iter().filter(|_| self.keeps) {
+    pub(super) fn delivered(&self, delivered: &Delivered<'_>) -> rusqlite::Result<()> {
+        let places = delivered.usual.iter().map(|(.., place)| place).chain(&delivered.others);
+        for place in places.filter(|_| self.keeps) {
             self.keep_ready(place, "")?;
         }
-        let (usual, others) = sorted(places);
-        for place in others {
+        for place in &delivered.others {
             self.remove_ready(place)?;
         }
-        let mut rest = &usual[..];
-        for run in runs(usual.iter().map(|(seq, ..)| *seq)) {
+        let mut rest = &delivered.usual[..];
+        for run in &delivered.runs {
             let (rows, behind) = rest.split_at(run.rows);
             rest = behind;
-            if self.are_there(&run, rows)? {
+            if self.are_there(run, rows)? {
                 let mut delete = self.tx.prepare_cached(self.sql.settle_delivered.at(1))?;
                 delete.execute(params![run.first, run.last, run.mask])?;
             } else {
@@ -55,7 +55,23 @@ impl Settling<'_> {
 /// A row whose id is a UUID, written as usual.
 type Usual<'a> = (i64, Uuid, &'a Place);
 
-/// Rows with ids that are written as usual in the order of their numbers, each number once, and all others.
+/// Rows that every sink confirmed, as they are deleted.
+pub(super) struct Delivered<'a> {
+    /// Those with ids that are written as usual, in the order of their numbers, each number once.
+    usual: Vec<Usual<'a>>,
+    /// The same by their numbers.
+    runs: Vec<Run>,
+    others: Vec<&'a Place>,
+}
+
+impl<'a> Delivered<'a> {
+    pub(super) fn of(places: &[&'a Place]) -> Self {
+        let (usual, others) = sorted(places);
+        let runs = runs(usual.iter().map(|(seq, ..)| *seq));
+        Self { usual, runs, others }
+    }
+}
+
 fn sorted<'a>(places: &[&'a Place]) -> (Vec<Usual<'a>>, Vec<&'a Place>) {
     let (mut usual, mut others) = (Vec::with_capacity(places.len()), Vec::new());
     for place in places {

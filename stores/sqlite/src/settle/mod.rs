@@ -14,6 +14,7 @@ use sendoff::Result;
 use sendoff::store::{Lane, OwnerId, SettlePlan, SettleReport, Settlement};
 
 pub(crate) use self::blocked::{blocked_keys, release_orphans};
+use self::delivered::Delivered;
 pub(crate) use self::key::{follow_on, legs_behind};
 use crate::lease::{held, write};
 use crate::sql::Sql;
@@ -30,8 +31,25 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
     let (sql, settlements) = (store.sql.clone(), settlements.to_vec());
     let keeps = store.config.retention.is_some();
     let work = move |connection: &mut Connection| {
+        // Before the transaction: everybody else waits for the write lock.
+        let epochs = SettlePlan::epochs(&settlements);
+        let steps = Steps::of(&settlements, &epochs);
         let tx = write(connection)?;
-        let report = carry_out(&tx, &sql, owner, &settlements, keeps)?;
+        let held = held(&tx, &sql, &owner.to_string())?;
+        let is_held = |(lane, epoch): &(Lane, i64)| held.lanes.get(lane) == Some(epoch);
+        let (held_lanes, lost): (BTreeMap<Lane, i64>, BTreeMap<Lane, i64>) = epochs.into_iter().partition(is_held);
+        let steps = if lost.is_empty() {
+            steps
+        } else {
+            Steps::of(&settlements, &held_lanes)
+        };
+        let settling = Settling {
+            tx: &tx,
+            sql: &sql,
+            now: held.now,
+            keeps,
+        };
+        let report = settling.carry_out(&steps, lost.into_keys().collect())?;
         tx.commit()?;
         Ok(report)
     };
@@ -47,35 +65,34 @@ struct Settling<'a> {
     keeps: bool,
 }
 
-fn carry_out(
-    tx: &Transaction<'_>,
-    sql: &Sql,
-    owner: OwnerId,
-    settlements: &[Settlement],
-    keeps: bool,
-) -> rusqlite::Result<SettleReport> {
-    let held = held(tx, sql, &owner.to_string())?;
-    let is_held = |(lane, epoch): &(Lane, i64)| held.lanes.get(lane) == Some(epoch);
-    let (held_lanes, lost): (BTreeMap<Lane, i64>, BTreeMap<Lane, i64>) =
-        SettlePlan::epochs(settlements).into_iter().partition(is_held);
-    let plan = SettlePlan::new(settlements, &held_lanes);
-    let settling = Settling {
-        tx,
-        sql,
-        now: held.now,
-        keeps,
-    };
-    settling.delivered(&plan.delivered)?;
-    settling.steps(&plan)?;
-    let (freed, woke) = settling.reconcile(&plan)?;
-    Ok(SettleReport {
-        lost: lost.into_keys().collect(),
-        freed,
-        woke: woke || plan.due,
-    })
+/// What is to be written.
+struct Steps<'a> {
+    plan: SettlePlan<'a>,
+    delivered: Delivered<'a>,
+}
+
+impl<'a> Steps<'a> {
+    fn of(settlements: &'a [Settlement], lanes: &BTreeMap<Lane, i64>) -> Self {
+        let plan = SettlePlan::new(settlements, lanes);
+        Self {
+            delivered: Delivered::of(&plan.delivered),
+            plan,
+        }
+    }
 }
 
 impl Settling<'_> {
+    fn carry_out(&self, steps: &Steps<'_>, lost: Vec<Lane>) -> rusqlite::Result<SettleReport> {
+        self.delivered(&steps.delivered)?;
+        self.steps(&steps.plan)?;
+        let (freed, woke) = self.reconcile(&steps.plan)?;
+        Ok(SettleReport {
+            lost,
+            freed,
+            woke: woke || steps.plan.due,
+        })
+    }
+
     /// Runs the statement with these values and tells how many rows it changed.
     fn run(&self, text: &str, values: impl rusqlite::Params) -> rusqlite::Result<usize> {
         self.tx.prepare_cached(text)?.execute(values)
