@@ -65,8 +65,15 @@ pub(crate) fn start(level: Level, format: Format, color: bool) {
     // Database drivers log statements with their values at the lower levels, and so the payloads of messages: of
     // anybody but ourselves only warnings are told.
     let ours = level.filter();
+    // This driver logs every connection that it loses as an error; the relay logs that the sink is down, once.
+    let lapin = if ours >= LevelFilter::DEBUG {
+        LevelFilter::WARN
+    } else {
+        LevelFilter::OFF
+    };
     let filter = Targets::new()
         .with_default(ours.min(LevelFilter::WARN))
+        .with_target("lapin", lapin)
         .with_target("sendoff", ours);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let registry = tracing_subscriber::registry().with(filter);

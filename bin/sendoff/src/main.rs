@@ -22,6 +22,7 @@ mod log;
 mod output;
 mod payload;
 mod progress;
+mod reached;
 mod reaper;
 mod session;
 mod signals;

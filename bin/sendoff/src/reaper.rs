@@ -13,8 +13,11 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 /// Reaps for as long as it is polled, often enough that no item waits much longer than it has to.
 async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
     let pause = (stale_after / 4).clamp(Duration::from_millis(100), LONGEST_PAUSE);
+    let mut failed = false;
     loop {
-        match work.reap(stale_after).await {
+        let reaped = work.reap(stale_after).await;
+        let failed_before = std::mem::replace(&mut failed, reaped.is_err());
+        match reaped {
             Ok(0) => {}
             Ok(reaped) => {
                 tracing::warn!(
@@ -23,6 +26,7 @@ async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
                     "workers did not end these items; they are due again"
                 );
             }
+            Err(error) if failed_before => tracing::debug!(event = "reap_failed", %error, "tried again later"),
             Err(error) => tracing::warn!(event = "reap_failed", %error, "tried again later"),
         }
         sleep(pause).await;

@@ -9,19 +9,15 @@ use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_store_django_celery::{Database, DjangoConfig, DjangoOutbox, DjangoRelay, Report, Settings, Stats};
 use sendoff_wire::Address;
 use serde_json::json;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, DatabaseUrl, SinkKind, parse_duration};
 use crate::exit::{Done, Exit};
+use crate::reached::reached;
 use crate::session::Session;
 use crate::signals;
 
 use super::celery_flags::Flags;
 use super::celery_watch::CeleryWatch;
-
-/// The longest pause between two looks at a database that cannot be reached.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Deliver the tasks in the tables of django-celery-outbox, in place of its own relay or beside it
 ///
@@ -102,7 +98,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         }
         return Ok(Exit::Ok);
     }
-    if !ready(&outbox, &stop).await? {
+    if !reached(&stop, || outbox.check()).await? {
         return Ok(Exit::Ok);
     }
     tracing::info!(
@@ -141,24 +137,6 @@ pub(super) fn open(config: &Config, session: &Session, mysql_time_zone: Option<S
         DatabaseUrl::Sqlite(path) => Database::Sqlite(path.clone()),
     };
     DjangoOutbox::new(&DjangoConfig::new(database).mysql_time_zone(mysql_time_zone))
-}
-
-/// Waits for a database that cannot be reached. Everything else that is wrong is an error. `false`: told to stop.
-async fn ready(outbox: &DjangoOutbox, stop: &CancellationToken) -> Result<bool> {
-    let mut pause = Duration::from_millis(250);
-    loop {
-        match outbox.check().await {
-            Ok(()) => return Ok(true),
-            Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "store_unreachable", %error, "waiting for the database");
-            }
-            Err(error) => return Err(error),
-        }
-        tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-            () = stop.cancelled() => return Ok(false),
-        }
-    }
 }
 
 /// The settings of the sink: the configured one's, with what the flags say.

@@ -1,25 +1,20 @@
 //! `sendoff relay`: delivers.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use sendoff::{Error, Result};
 use sendoff_relay::{OnceReport, Relay};
 use sendoff_watch::{Surroundings, Watch};
 use serde_json::json;
-use tokio::time::sleep;
-use tokio_util::sync::CancellationToken;
 
 use crate::config::{Config, SinkKind};
 use crate::exit::{Done, Exit};
+use crate::reached::reached;
 use crate::reaper;
 use crate::session::{Session, host};
 use crate::signals;
 use crate::source::{self, Source};
 use crate::store::Store;
-
-/// The longest pause between two looks at a database that cannot be reached.
-const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
 /// Deliver messages until SIGTERM or Ctrl-C, then finish what is with a sink and hand the rest over
 #[derive(Debug, clap::Args)]
@@ -80,7 +75,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
             }
             None => None,
         };
-        if !ready(&store, &stop).await? {
+        if !reached(&stop, || store.prepare()).await? {
             return Ok(Exit::Ok);
         }
         let report = reaper::beside(&store.work, config.relay.reap_after, Box::pin(relay.run(stop))).await?;
@@ -143,25 +138,6 @@ pub(super) fn watch(config: &Config, liveness_file: Option<PathBuf>) -> Option<W
     let mut settings = config.watch.config(config.statsd.config(false));
     settings.liveness_file = liveness_file.or(settings.liveness_file);
     (!settings.is_off()).then(|| Watch::new(settings))
-}
-
-/// Waits for a database that cannot be reached, because a service that gives up while its database restarts needs
-/// somebody to start it again. Everything else that is wrong with the tables is an error. `false`: told to stop.
-async fn ready(store: &Store, stop: &CancellationToken) -> Result<bool> {
-    let mut pause = Duration::from_millis(250);
-    loop {
-        match store.prepare().await {
-            Ok(()) => return Ok(true),
-            Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "store_unreachable", %error, "waiting for the database");
-            }
-            Err(error) => return Err(error),
-        }
-        tokio::select! {
-            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
-            () = stop.cancelled() => return Ok(false),
-        }
-    }
 }
 
 fn remaining(report: &OnceReport) -> u64 {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sendoff::{Error, ErrorKind, Result};
 use sendoff_relay::RunReport;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument as _;
 
@@ -35,8 +35,9 @@ pub(crate) async fn serve(sources: Vec<Source>, stop: CancellationToken) -> Resu
 }
 
 async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationToken) {
-    let mut pause = FIRST_PAUSE;
+    let (mut pause, mut told) = (FIRST_PAUSE, false);
     loop {
+        let began = Instant::now();
         let error = match run(&source, &health, &stop).await {
             Ok(report) => {
                 let RunReport {
@@ -50,7 +51,11 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
             }
             Err(error) => error,
         };
-        if error.is_temporary() {
+        // One that was served for a while has another trouble now.
+        told &= began.elapsed() < LONGEST_PAUSE;
+        if std::mem::replace(&mut told, true) {
+            tracing::debug!(event = "source_down", source = source.name, %error, "this source is still not served");
+        } else if error.is_temporary() {
             tracing::warn!(event = "source_down", source = source.name, %error, "waiting for the database of this source");
         } else {
             tracing::error!(event = "source_down", source = source.name, %error, "this source is not served");

@@ -1,0 +1,41 @@
+//! Waiting for a database that cannot be reached.
+
+use std::time::Duration;
+
+use sendoff::Result;
+use tokio::time::{Instant, sleep};
+use tokio_util::sync::CancellationToken;
+
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Waits until `check` succeeds, because a service that gives up while its database restarts needs somebody to start it again.
+/// Everything else that is wrong is an error. `false`: told to stop. Logs one line when it begins to wait and one at the end.
+pub(crate) async fn reached<F>(stop: &CancellationToken, check: impl Fn() -> F) -> Result<bool>
+where
+    F: Future<Output = Result<()>>,
+{
+    let (began, mut waits, mut pause) = (Instant::now(), false, FIRST_PAUSE);
+    loop {
+        match check().await {
+            Ok(()) => break,
+            Err(error) if error.is_temporary() && !waits => {
+                waits = true;
+                tracing::warn!(event = "store_down", %error, "waiting for the database");
+            }
+            Err(error) if error.is_temporary() => {
+                tracing::debug!(event = "store_down", %error, "still waiting for the database");
+            }
+            Err(error) => return Err(error),
+        }
+        tokio::select! {
+            () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+            () = stop.cancelled() => return Ok(false),
+        }
+    }
+    if waits {
+        let down_ms = began.elapsed().as_millis() as u64;
+        tracing::info!(event = "store_up", down_ms, "the database answers");
+    }
+    Ok(true)
+}
