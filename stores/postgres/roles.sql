@@ -62,7 +62,7 @@ GRANT INSERT, UPDATE, DELETE ON outbox_waiting, outbox_dead, outbox_control TO {
 -- A command in batches adds to the count of its row. Nothing else of the audit can be changed.
 GRANT INSERT, UPDATE (affected) ON outbox_audit TO {operator};
 GRANT UPDATE, DELETE ON outbox_relay TO {operator};
-GRANT UPDATE (owner, epoch, crashes, suspect_crashes) ON outbox_lane TO {operator};
+GRANT UPDATE (owner, epoch, crashed_by, suspect_by, suspect_crashed_by) ON outbox_lane TO {operator};
 GRANT UPDATE, DELETE ON outbox_item TO {operator};
 GRANT DELETE ON outbox_dedup TO {operator};
 GRANT SELECT, DELETE ON outbox_inbox TO {operator};

@@ -8,7 +8,7 @@ use crate::SinkState;
 
 /// The first pause after a sink went down; doubles up to [`LONGEST`].
 const FIRST: Duration = Duration::from_secs(1);
-const LONGEST: Duration = Duration::from_secs(30);
+const LONGEST: Duration = Duration::from_secs(4);
 
 /// Whether a sink may be called, and with how much.
 #[derive(Debug, Default)]
@@ -23,6 +23,7 @@ enum State {
     Closed,
     /// It is down: nothing until then, after that one message at a time.
     Open {
+        since: Instant,
         until: Instant,
         pause: Duration,
         probing: bool,
@@ -50,6 +51,16 @@ impl Breaker {
         }
     }
 
+    /// Whether it is down, and may be probed or is being probed.
+    pub(crate) fn is_probed(&self, now: Instant) -> bool {
+        matches!(self.state, State::Open { until, .. } if until <= now)
+    }
+
+    /// Whether it is down: what is handed to it is a probe.
+    pub(crate) fn is_probing(&self) -> bool {
+        matches!(self.state, State::Open { .. })
+    }
+
     /// How many messages may go into the next batch.
     pub(crate) fn allows(&self, now: Instant, most: usize) -> usize {
         match self.state {
@@ -70,16 +81,16 @@ impl Breaker {
         }
     }
 
-    /// The sink answered something about a message, whatever it was. Tells whether it was down until now.
-    pub(crate) fn up(&mut self) -> bool {
-        let was_down = matches!(self.state, State::Open { .. });
-        if was_down {
-            self.state = State::RampingUp {
-                batch: 1,
-                under_way: true,
-            };
-        }
-        was_down
+    /// The sink answered something about a message, whatever it was. Tells for how long it was down, if it was until now.
+    pub(crate) fn up(&mut self, now: Instant) -> Option<Duration> {
+        let State::Open { since, .. } = self.state else {
+            return None;
+        };
+        self.state = State::RampingUp {
+            batch: 1,
+            under_way: true,
+        };
+        Some(now - since)
     }
 
     /// A batch that was handed over was dropped without an answer: the sink may be called as if it had not been.
@@ -109,20 +120,24 @@ impl Breaker {
 
     /// The sink said that it is down. Several batches may say so at once: that counts once.
     pub(crate) fn down(&mut self, now: Instant, asked: Option<Duration>, rng: &mut fastrand::Rng) -> bool {
-        let (pause, first) = match self.state {
-            State::Closed | State::RampingUp { .. } => (FIRST, true),
+        let (pause, since) = match self.state {
+            State::Closed | State::RampingUp { .. } => (FIRST, None),
             State::Open {
-                pause, probing: true, ..
-            } => ((pause * 2).min(LONGEST), false),
-            State::Open { pause, .. } => (pause, false),
+                pause,
+                since,
+                probing: true,
+                ..
+            } => ((pause * 2).min(LONGEST), Some(since)),
+            State::Open { pause, since, .. } => (pause, Some(since)),
         };
         let wait = asked.unwrap_or(pause).mul_f64(1.0 + 0.1 * rng.f64());
         self.state = State::Open {
+            since: since.unwrap_or(now),
             until: now + wait,
             pause,
             probing: false,
         };
-        first
+        since.is_none()
     }
 }
 
@@ -192,8 +207,8 @@ mod tests {
         breaker.down(Instant::now(), None, &mut rng);
         tokio::time::advance(Duration::from_millis(1100)).await;
         breaker.called();
-        assert!(breaker.up());
-        assert!(!breaker.up(), "it comes back once");
+        assert!(breaker.up(Instant::now()).is_some());
+        assert!(breaker.up(Instant::now()).is_none(), "it comes back once");
         let mut sizes = vec![1];
         loop {
             assert_eq!(breaker.allows(Instant::now(), 500), 0, "one batch at a time");
@@ -225,7 +240,7 @@ mod tests {
         breaker.dropped();
         assert_eq!(breaker.allows(Instant::now(), 500), 1);
         breaker.called();
-        breaker.up();
+        breaker.up(Instant::now());
         breaker.dropped();
         assert_eq!(
             breaker.allows(Instant::now(), 500),
@@ -241,7 +256,7 @@ mod tests {
         breaker.down(Instant::now(), None, &mut rng);
         tokio::time::advance(Duration::from_millis(1100)).await;
         breaker.called();
-        breaker.up();
+        breaker.up(Instant::now());
         breaker.answered(500, &mut rng);
         breaker.called();
         assert!(breaker.down(Instant::now(), None, &mut rng));

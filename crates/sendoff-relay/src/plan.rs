@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use sendoff::store::Routes;
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink};
 use smallvec::SmallVec;
 
@@ -75,6 +76,26 @@ impl Plan {
             looked_up: FxHashMap::default(),
             sinks,
         })
+    }
+
+    /// Its routes, for other relays.
+    pub(crate) fn published_routes(&self) -> Routes {
+        let route = |(pattern, sinks): &(Pattern, SmallVec<[SinkIndex; 2]>)| {
+            let names = sinks.iter().map(|sink| self.sinks[*sink].name.to_string());
+            (pattern.clone(), names.collect())
+        };
+        Routes::new(self.routes.iter().map(route).collect())
+    }
+
+    /// What else two relays may differ in, in a text that is only compared.
+    pub(crate) fn policies(&self) -> String {
+        let sinks = self.sinks.iter().map(|sink| (&sink.name, &sink.settings));
+        format!(
+            "{:?} {:?} {:?}",
+            self.topics,
+            self.default_policy,
+            sinks.collect::<Vec<_>>()
+        )
     }
 
     pub(crate) fn sink_named(&self, name: &str) -> Option<SinkIndex> {

@@ -54,7 +54,7 @@ async fn call(sink: &dyn Sink, batch: &[Arc<Delivery>], limit: Duration) -> Vec<
         Ok(Ok(outcomes)) if outcomes.len() == batch.len() => outcomes,
         Ok(Ok(outcomes)) => {
             let text = format!("the sink answered for {} of {} messages", outcomes.len(), batch.len());
-            batch.iter().map(|_| Outcome::Unknown(text.clone().into())).collect()
+            batch.iter().map(|_| Outcome::Temporary(text.clone().into())).collect()
         }
         // One message may be what makes it panic: alone, it takes no other with it.
         Ok(Err(_)) if batch.len() > 1 => {
@@ -64,7 +64,8 @@ async fn call(sink: &dyn Sink, batch: &[Arc<Delivery>], limit: Duration) -> Vec<
             }
             outcomes
         }
-        Ok(Err(_)) => vec![Outcome::Unknown("the sink panicked".into())],
+        // It may have arrived before that. But it is the message that fails, and no outage: the attempt counts.
+        Ok(Err(_)) => vec![Outcome::Temporary("the sink panicked".into())],
         Err(_) => {
             let text = format!("the sink gave no answer within {limit:?}");
             batch.iter().map(|_| Outcome::Unknown(text.clone().into())).collect()

@@ -25,8 +25,8 @@ pub struct Settings {
     pub clean: Duration,
     /// How long a stopping relay waits for sinks to confirm what is in flight.
     pub drain_timeout: Duration,
-    /// After how many crashes of relays a lane is worked through one message at a time; after as many more on one
-    /// message that message is dead.
+    /// After how many crashes of relays messages go in small groups that are noted in the store; after as many crashes on one
+    /// message alone that message is dead.
     pub crash_limit: u32,
     /// Seed of all chance; `None` takes one from the system.
     pub seed: Option<u64>,

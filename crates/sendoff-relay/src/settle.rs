@@ -14,6 +14,9 @@ use crate::publish::lease_over;
 /// The longest pause between two tries to write.
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
+/// After how long trouble with settling is logged: longer than a lease, which ends what an outage began.
+const TELL_AFTER: Duration = Duration::from_secs(12);
+
 /// What became of decisions.
 #[derive(Debug, Default)]
 pub(crate) struct Written {
@@ -88,11 +91,17 @@ async fn write(store: &dyn RelayStore, owner: OwnerId, settlements: &[Settlement
 
 /// Tries until the store says yes, or no for good.
 async fn persist(store: &dyn RelayStore, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport, Error> {
-    let mut pause = Duration::from_millis(50);
+    let (mut pause, begun, mut told) = (Duration::from_millis(50), Instant::now(), false);
     loop {
         match store.settle(owner, settlements).await {
             Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "settle_failed", count = settlements.len(), %error, "settling is tried again");
+                // In an outage the heartbeat fails as well, and tells. What fails for long on its own is told here, once.
+                if !told && begun.elapsed() >= TELL_AFTER {
+                    told = true;
+                    tracing::warn!(event = "settle_failed", count = settlements.len(), %error, "settling is tried again");
+                } else {
+                    tracing::debug!(event = "settle_failed", count = settlements.len(), %error, "settling is tried again");
+                }
                 sleep(pause).await;
                 pause = (pause * 2).min(LONGEST_PAUSE);
             }

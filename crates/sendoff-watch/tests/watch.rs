@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::store::{EmitStore, RelayStore};
+use sendoff::store::{EmitStore, RelayCard, RelayStore};
 use sendoff::{Delivery, Error, ErrorKind, Message, Outcome, Sink};
 use sendoff_relay::{Relay, RetryPolicy, TopicPolicy};
 use sendoff_testkit::MemoryStore;
@@ -328,7 +328,10 @@ async fn a_stall_is_noticed_and_so_is_its_end() {
     let store = Arc::new(MemoryStore::new());
     // Another relay holds every lane and then falls silent for good, without anybody to take over.
     let other = sendoff::store::OwnerId::random();
-    store.enlist(other, "other", Duration::from_secs(3600)).await.unwrap();
+    store
+        .enlist(other, &RelayCard::named("other"), Duration::from_secs(3600))
+        .await
+        .unwrap();
     store.acquire(other, usize::MAX).await.unwrap();
     emit(&store, &["fine"]).await;
     let config = WatchConfig {

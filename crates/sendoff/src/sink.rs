@@ -58,7 +58,8 @@ pub enum Outcome {
     Temporary(Reason),
     /// It can never work: goes to the dead letters at once.
     Permanent(Reason),
-    /// It may or may not have arrived: charged as an attempt and retried with the same id.
+    /// It may or may not have arrived: it is sent again with the same id as soon as the sink answers for other messages. No
+    /// attempt is charged, unless that happened to this message before and the sink answered for others in between.
     Unknown(Reason),
     /// The sink as a whole is down: no attempt is charged, the message waits for the sink. It has not arrived, unless the far side
     /// has told that it stopped reading while the message was on its way.

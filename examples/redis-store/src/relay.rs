@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, History, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayStore, RowId,
-    SettlePlan, SettleReport, Settlement, Suspect, Vitals,
+    Backlog, BlockedKey, Heartbeat, History, Lane, LaneGrant, LaneHead, LiveRelay, OwnerId, Place, Reader, RelayCard,
+    RelayStore, RowId, SettlePlan, SettleReport, Settlement, Suspect, Vitals,
 };
 use sendoff::{Result, Uuid};
 use serde_json::{Value, json};
@@ -23,8 +23,17 @@ pub(crate) const COMMON_LANES: Lane = 64;
 pub(crate) const SPECIAL_LANES: Lane = 8;
 pub(crate) const LANES: Lane = COMMON_LANES + 2 * SPECIAL_LANES;
 
-/// A lane, its epoch, its crashes, its suspect, the suspect's leg, crashes and id.
-type Grant = (Lane, i64, u32, Option<i64>, Option<String>, u32, Option<String>);
+/// A lane, its epoch, its crashes, its suspect (the first and the last number, leg and id) and the suspect's crashes.
+type Grant = (
+    Lane,
+    i64,
+    u32,
+    Option<i64>,
+    Option<i64>,
+    Option<String>,
+    Option<String>,
+    u32,
+);
 
 #[async_trait]
 impl RelayStore for RedisStore {
@@ -32,18 +41,24 @@ impl RelayStore for RedisStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
-        let args = json!({"owner": owner.0, "name": name, "lease": micros(lease)});
+    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        let args = json!({
+            "owner": owner.0, "name": card.name, "lease": micros(lease),
+            "version": card.version, "config": card.config, "routes": card.routes,
+        });
         self.script.call("enlist", &args).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
         let args = json!({"owner": owner.0, "lease": micros(lease), "fresh": Uuid::new_v4()});
         let answer = self.script.call("heartbeat", &args).await?;
-        let (alive, relays, (server, head)): (u8, Vec<String>, (String, i64)) = answer;
-        let ids = relays.iter().filter_map(|relay| relay.parse::<Uuid>().ok());
-        let mut relays: Vec<OwnerId> = ids.map(OwnerId).collect();
-        relays.sort_unstable();
+        let (alive, relays, (server, head)): (u8, Vec<(String, String, String)>, (String, i64)) = answer;
+        let relay = |(owner, config, routes): (String, String, String)| {
+            let owner = OwnerId(owner.parse().ok()?);
+            Some(LiveRelay { owner, config, routes })
+        };
+        let mut relays: Vec<LiveRelay> = relays.into_iter().filter_map(relay).collect();
+        relays.sort_unstable_by_key(|relay| relay.owner);
         Ok(Heartbeat {
             alive: alive == 1,
             relays,
@@ -54,13 +69,14 @@ impl RelayStore for RedisStore {
     async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
         let args = json!({"owner": owner.0, "limit": limit});
         let grants: Vec<Grant> = self.script.call("acquire", &args).await?;
-        let grant = |(lane, epoch, crashes, suspect, leg, suspect_crashes, id): Grant| LaneGrant {
+        let grant = |(lane, epoch, crashes, first, last, leg, id, suspect_crashes): Grant| LaneGrant {
             lane,
             epoch,
             crashes,
-            suspect: suspect.map(|seq| Suspect {
-                seq,
-                id: RowId::from_text(id.unwrap_or_default().as_bytes()),
+            suspect: first.map(|first| Suspect {
+                first,
+                last: last.unwrap_or(first),
+                id: id.map(|id| RowId::from_text(id.as_bytes())),
                 leg: leg.map(Arc::from),
                 crashes: suspect_crashes,
             }),
@@ -84,12 +100,15 @@ impl RelayStore for RedisStore {
         self.script.call("absolve", &of(owner, lanes)).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
+    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
         let mut args = json!({"owner": owner.0, "lane": lane});
-        if let Some(row) = row {
-            args["seq"] = row.seq.to_string().into();
-            args["id"] = row.id.uuid().to_string().into();
-            if let Some(leg) = row.leg.as_deref() {
+        if let Some(suspect) = Suspect::of(rows) {
+            args["first"] = suspect.first.to_string().into();
+            args["last"] = suspect.last.to_string().into();
+            if let Some(id) = &suspect.id {
+                args["id"] = id.uuid().to_string().into();
+            }
+            if let Some(leg) = suspect.leg.as_deref() {
                 args["leg"] = leg.into();
             }
         }

@@ -132,22 +132,29 @@ CREATE TABLE IF NOT EXISTS outbox_delivered (
 CREATE TABLE IF NOT EXISTS outbox_relay (
     owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin PRIMARY KEY,  -- made anew at every start of a process
     name VARCHAR(1024) NOT NULL,                                       -- for people: host and pid
+    version VARCHAR(255) NOT NULL,                                     -- of the program
+    config VARCHAR(64) NOT NULL,                                       -- a hash of its configuration
+    routes MEDIUMTEXT NOT NULL,                                        -- as JSON, for relays with another configuration
     started_at DATETIME(6) NOT NULL DEFAULT (UTC_TIMESTAMP(6)),
     until DATETIME(6) NOT NULL,
     lease BIGINT NOT NULL                                              -- its length in microseconds
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 
--- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
--- the lane; suspect is the message that the owner was working on alone, after such crashes.
+-- Who works on which lane. epoch counts changes of hands. crashed_by lists owners in a row that vanished while they held the
+-- lane; one that shows that it lives is taken off. suspect: the messages that an owner was working on and on nothing else,
+-- after such crashes (their lowest and highest number; the id and the sink if it is one), suspect_by: the owner that works on
+-- them now, suspect_crashed_by: those that vanished while they did. Lists have a comma behind every owner.
 CREATE TABLE IF NOT EXISTS outbox_lane (
     lane SMALLINT PRIMARY KEY,
     epoch BIGINT NOT NULL DEFAULT 0,
     owner CHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
-    crashes INT NOT NULL DEFAULT 0,
-    suspect_crashes INT NOT NULL DEFAULT 0,
-    suspect_seq BIGINT,
+    crashed_by VARCHAR(740) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT '',
+    suspect_first BIGINT,
+    suspect_last BIGINT,
     suspect_leg VARBINARY(255),
-    suspect_id VARBINARY(36)
+    suspect_id VARBINARY(36),
+    suspect_by CHAR(36) CHARACTER SET ascii COLLATE ascii_bin,
+    suspect_crashed_by VARCHAR(740) CHARACTER SET ascii COLLATE ascii_bin NOT NULL DEFAULT ''
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT IGNORE INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)

@@ -6,7 +6,8 @@ SELECT 1 FROM outbox_relay WHERE owner = :owner AND {lease_is_valid} LOCK IN SHA
 SELECT lane FROM outbox_lane WHERE owner IS NULL ORDER BY lane % 8, lane;
 
 -- Of these, those that are free; two relays that ask at once get different ones.
-SELECT lane, epoch + 1, crashes, suspect_seq, HEX(suspect_leg), suspect_crashes, suspect_id
+SELECT lane, epoch + 1, LENGTH(crashed_by) DIV 37, suspect_first, suspect_last, HEX(suspect_leg), suspect_id,
+    LENGTH(suspect_crashed_by) DIV 37
 FROM outbox_lane FORCE INDEX (PRIMARY)
 WHERE lane IN ({lanes}) AND owner IS NULL FOR UPDATE SKIP LOCKED;
 

@@ -19,8 +19,11 @@ WHERE l.owner IS NOT NULL AND NOT EXISTS (SELECT 1 FROM outbox_relay AS r WHERE 
 UPDATE JSON_TABLE(:rows, '$[*]' COLUMNS (
     lane SMALLINT PATH '$[0]', owner VARCHAR(36) CHARACTER SET ascii PATH '$[1]')) AS s
 STRAIGHT_JOIN outbox_lane AS l FORCE INDEX (PRIMARY) ON l.lane = s.lane AND l.owner = s.owner
-SET l.owner = NULL, l.epoch = l.epoch + 1, l.crashes = l.crashes + 1,
-    l.suspect_crashes = l.suspect_crashes + (l.suspect_seq IS NOT NULL);
+-- Twenty crashes are counted. No assignment reads what another one changes: their order is not defined here.
+SET l.crashed_by = RIGHT(CONCAT(l.crashed_by, s.owner, ','), 20 * 37),
+    l.suspect_crashed_by = IF(l.suspect_by <=> s.owner,
+        RIGHT(CONCAT(l.suspect_crashed_by, s.owner, ','), 20 * 37), l.suspect_crashed_by),
+    l.owner = NULL, l.epoch = l.epoch + 1;
 
 -- Relays whose lease ran out more than a moment ago, in microseconds, or is too far ahead, and which are still there: a
 -- transaction of theirs has a lock.

@@ -1,5 +1,5 @@
 -- All lanes, who holds them, and how much is in them. A lease that ends too far ahead is none.
-SELECT l.lane, l.epoch, l.owner, r.name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.until), l.crashes,
+SELECT l.lane, l.epoch, l.owner, r.name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.until), LENGTH(l.crashed_by) DIV 37,
     coalesce(m.ready, 0)
 FROM outbox_lane AS l
 LEFT JOIN outbox_relay AS r ON r.owner = l.owner

@@ -47,6 +47,13 @@ pub(crate) fn row_id(what: &str, row: &MysqlRow, at: usize) -> Result<RowId> {
     }
 }
 
+pub(crate) fn row_id_or_null(row: &MysqlRow, at: usize) -> Option<RowId> {
+    match value(row, at) {
+        Value::Bytes(id) => Some(RowId::from_text(id)),
+        _ => None,
+    }
+}
+
 /// Text that may be anything in the table: what is not UTF-8 in it is replaced.
 pub(crate) fn lossy_or_null(row: &MysqlRow, at: usize) -> Option<String> {
     match value(row, at) {

@@ -1,7 +1,7 @@
 //! Rows that a trigger could not put where they belong: relays do it when they come across one.
 
 use mysql_async::params;
-use sendoff::Result;
+use sendoff::{ErrorKind, Result};
 
 use crate::conflict::transact;
 use crate::decode::{lane, number};
@@ -28,6 +28,11 @@ impl Inner {
         let filed: Result<usize> =
             async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
         filed.unwrap_or_else(|error| {
+            // In an outage everything fails, and the relay tells.
+            if error.kind() == ErrorKind::Unreachable {
+                tracing::debug!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
+                return 0;
+            }
             tracing::warn!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
             0
         })

@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use mysql_async::params;
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Place, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
 use crate::conflict::transact;
 use crate::decode::{
-    count, hex, id_hex, lane, list, micros, number, number_or_null, row_id, text, text_or_null, unhex,
+    count, hex, id_hex, lane, list, micros, number, number_or_null, row_id_or_null, text, text_or_null, unhex,
 };
 use crate::guard::sessions_of;
 use crate::pool::Lent;
@@ -24,11 +24,18 @@ const ROUNDS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(25);
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let what = "the relay could not be registered";
         self.guard.learn(lease);
         transact!(self.lease_pool, owner, what, lent => {
-            let values = params! { "owner" => owner.to_string(), "name" => name, "lease" => micros(lease) };
+            let values = params! {
+                "owner" => owner.to_string(),
+                "name" => &card.name,
+                "version" => &card.version,
+                "config" => &card.config,
+                "routes" => &card.routes,
+                "lease" => micros(lease),
+            };
             lent.change(what, self.texts.enlist.first(), values).await.map(drop)
         })
     }
@@ -49,14 +56,18 @@ impl Inner {
         what: &str,
         owner: OwnerId,
         lease: Duration,
-    ) -> Result<(bool, Vec<OwnerId>)> {
+    ) -> Result<(bool, Vec<LiveRelay>)> {
         let values = params! { "owner" => owner.to_string(), "lease" => micros(lease) };
         let renewed = lent.change(what, self.texts.heartbeat.first(), values).await?;
         let rows = lent.rows(what, self.texts.relays.first(), ()).await?;
         let mut relays = Vec::with_capacity(rows.len());
         for row in &rows {
             if let Ok(id) = text(what, row, 0)?.parse() {
-                relays.push(OwnerId(id));
+                relays.push(LiveRelay {
+                    owner: OwnerId(id),
+                    config: text(what, row, 1)?,
+                    routes: text(what, row, 2)?,
+                });
             }
         }
         Ok((renewed > 0, relays))
@@ -89,11 +100,12 @@ impl Inner {
                     crashes: small(number(what, row, 2)?),
                     suspect: match number_or_null(what, row, 3)? {
                         None => None,
-                        Some(seq) => Some(Suspect {
-                            seq,
-                            id: row_id(what, row, 6)?,
-                            leg: text_or_null(what, row, 4)?.and_then(|leg| unhex(&leg)).map(Into::into),
-                            crashes: small(number(what, row, 5)?),
+                        Some(first) => Some(Suspect {
+                            first,
+                            last: number_or_null(what, row, 4)?.unwrap_or(first),
+                            leg: text_or_null(what, row, 5)?.and_then(|leg| unhex(&leg)).map(Into::into),
+                            id: row_id_or_null(row, 6),
+                            crashes: small(number(what, row, 7)?),
                         }),
                     },
                 });
@@ -123,12 +135,33 @@ impl Inner {
     pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
         let what = "the relay could not be struck off";
         let sql = &self.texts.retire;
+        let id = owner.to_string();
         transact!(self.lease_pool, owner, what, lent => {
-            let owner = owner.to_string();
-            match lent.change(what, sql.at(0), params! { "owner" => &owner }).await {
-                Ok(_) => lent.change(what, sql.at(1), params! { "owner" => owner }).await.map(drop),
+            match lent.change(what, sql.at(0), params! { "owner" => &id }).await {
+                Ok(_) => lent.change(what, sql.at(1), params! { "owner" => &id }).await.map(drop),
                 Err(error) => Err(error),
             }
+        })?;
+        self.take_back_crashes(what, owner).await
+    }
+
+    /// The owner lives: what was counted against it on lanes that others hold by now was no crash.
+    async fn take_back_crashes(&self, what: &str, owner: OwnerId) -> Result<()> {
+        let (sql, id) = (&self.texts.retire, owner.to_string());
+        let counted = self
+            .lease_pool
+            .rows(what, sql.at(2), params! { "owner" => &id })
+            .await?;
+        let lanes = counted
+            .iter()
+            .map(|row| lane(what, row, 0))
+            .collect::<Result<Vec<_>>>()?;
+        if lanes.is_empty() {
+            return Ok(());
+        }
+        let take_back = sql.at(3).replace("{lanes}", &list(&lanes));
+        transact!(self.lease_pool, owner, what, lent => {
+            lent.change(what, &take_back, params! { "owner" => &id }).await.map(drop)
         })
     }
 
@@ -228,17 +261,24 @@ impl Inner {
         })
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
         let what = "the suspect could not be noted";
+        let (sql, suspect) = (&self.texts.suspect, Suspect::of(rows));
+        let suspect = suspect.as_ref();
         transact!(self.lease_pool, owner, what, lent => {
             let values = params! {
                 "owner" => owner.to_string(),
                 "lane" => lane,
-                "seq" => row.map(|row| row.seq),
-                "leg" => row.and_then(|row| row.leg.as_deref()).map(hex),
-                "id" => row.map(|row| id_hex(&row.id)),
+                "first" => suspect.map(|rows| rows.first),
+                "last" => suspect.map(|rows| rows.last),
+                "leg" => suspect.and_then(|rows| rows.leg.as_deref()).map(hex),
+                "id" => suspect.and_then(|rows| rows.id.as_ref()).map(id_hex),
             };
-            lent.change(what, self.texts.suspect.first(), values).await.map(drop)
+            let others = params! { "owner" => owner.to_string(), "lane" => lane };
+            match lent.change(what, sql.at(0), values).await {
+                Ok(_) => lent.change(what, sql.at(1), others).await.map(drop),
+                Err(error) => Err(error),
+            }
         })
     }
 }

@@ -9,8 +9,8 @@ use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
     AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, EmitStore, EmitTransaction, Filter, Hasten, Hastened,
     Heartbeat, KeyView, Lane, LaneGrant, LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore,
-    OwnerId, Pausable, PauseView, Place, Reader, Reaped, RelayStore, SettleReport, Settlement, Stored, Summary, Vitals,
-    Windows,
+    OwnerId, Pausable, PauseView, Place, Reader, Reaped, RelayCard, RelayStore, SettleReport, Settlement, Stored,
+    Summary, Vitals, Windows,
 };
 use sendoff::{Result, Uuid};
 use tokio::sync::Mutex;
@@ -105,8 +105,8 @@ impl RelayStore for MysqlStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
-        self.0.enlist(owner, name, lease).await
+    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        self.0.enlist(owner, card, lease).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -133,8 +133,8 @@ impl RelayStore for MysqlStore {
         self.0.absolve(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
-        self.0.suspect(owner, lane, row).await
+    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+        self.0.suspect(owner, lane, rows).await
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -167,6 +167,9 @@ CREATE INDEX ix_outbox_delivered_id ON outbox_delivered (id);
 CREATE TABLE outbox_relay (
     owner uuid PRIMARY KEY,          -- made anew at every start of a process
     name text NOT NULL,              -- for people: host and pid
+    version text NOT NULL,           -- of the program
+    config text NOT NULL,            -- a hash of its configuration
+    routes text NOT NULL,            -- its routes as JSON, for relays with another configuration
     started_at timestamptz NOT NULL DEFAULT now(),
     until timestamptz NOT NULL,
     lease bigint NOT NULL            -- its length, in microseconds
@@ -178,17 +181,21 @@ CREATE FUNCTION outbox_is_lease(p_until timestamptz, p_lease bigint) RETURNS boo
     SELECT p_until > clock_timestamp() AND p_until <= clock_timestamp() + (p_lease + p_lease / 5) * interval '1 microsecond'
 $$;
 
--- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
--- the lane; suspect is the message that the owner was working on alone, after such crashes.
+-- Who works on which lane. epoch counts changes of hands. crashed_by lists owners in a row that vanished while they held the
+-- lane; one that shows that it lives is taken off. suspect: the messages that an owner was working on and on nothing else,
+-- after such crashes (their lowest and highest number; the id and the sink if it is one), suspect_by: the owner that works on
+-- them now, suspect_crashed_by: those that vanished while they did. Lists have a space behind every owner.
 CREATE TABLE outbox_lane (
     lane smallint PRIMARY KEY,
     epoch bigint NOT NULL DEFAULT 0,
     owner uuid,
-    crashes integer NOT NULL DEFAULT 0,
-    suspect_crashes integer NOT NULL DEFAULT 0,
-    suspect_seq bigint,
+    crashed_by text NOT NULL DEFAULT '',
+    suspect_first bigint,
+    suspect_last bigint,
     suspect_id uuid,
-    suspect_leg text
+    suspect_leg text,
+    suspect_by uuid,
+    suspect_crashed_by text NOT NULL DEFAULT ''
 ) WITH (fillfactor = 10);
 INSERT INTO outbox_lane (lane) SELECT generate_series(0, 79);
 

@@ -7,7 +7,8 @@ WITH me AS (
     ORDER BY lane % 8, lane LIMIT $2 FOR UPDATE SKIP LOCKED
 ), taken AS (
     UPDATE outbox_lane AS l SET owner = $1, epoch = epoch + 1 FROM free WHERE l.lane = free.lane
-    RETURNING l.lane, l.epoch, l.crashes, l.suspect_seq, l.suspect_leg, l.suspect_crashes, l.suspect_id
+    RETURNING l.lane, l.epoch, length(l.crashed_by) / 37 AS crashes, l.suspect_first, l.suspect_last, l.suspect_id,
+        l.suspect_leg, length(l.suspect_crashed_by) / 37 AS suspect_crashes
 )
-SELECT EXISTS (SELECT 1 FROM me), lane, epoch, crashes, suspect_seq, suspect_leg, suspect_crashes, suspect_id
+SELECT EXISTS (SELECT 1 FROM me), lane, epoch, crashes, suspect_first, suspect_last, suspect_id, suspect_leg, suspect_crashes
 FROM (VALUES (1)) AS always LEFT JOIN taken ON true

@@ -11,7 +11,10 @@ WITH gone AS (
         OR NOT EXISTS (SELECT 1 FROM outbox_relay WHERE outbox_relay.owner = outbox_lane.owner)
 )
 UPDATE outbox_lane AS l
-SET owner = NULL, epoch = epoch + 1, crashes = crashes + 1,
-    suspect_crashes = suspect_crashes + (suspect_seq IS NOT NULL)::integer
+SET owner = NULL, epoch = epoch + 1, suspect_by = NULL,
+    -- Twenty are counted, so that the list of a lane that nothing can live with does not grow for ever.
+    crashed_by = right(crashed_by || l.owner || ' ', 20 * 37),
+    suspect_crashed_by = CASE WHEN suspect_by = l.owner THEN right(suspect_crashed_by || l.owner || ' ', 20 * 37)
+        ELSE suspect_crashed_by END
 FROM orphaned WHERE l.lane = orphaned.lane AND l.owner = orphaned.owner
 RETURNING l.lane

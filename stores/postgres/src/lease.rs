@@ -2,12 +2,11 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Heartbeat, History, Lane, LaneGrant, OwnerId, Place, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, RowId, Suspect};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use tokio_postgres::types::Type;
 
 use crate::decode::{column, micros, number, smallints};
-use crate::error::from_driver;
 use crate::pipeline::{Param, Statement};
 use crate::store::Inner;
 
@@ -15,9 +14,16 @@ use crate::store::Inner;
 const END_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let lease = micros(lease);
-        let params: [Param<'_>; 3] = [(&owner.0, Type::UUID), (&name, Type::TEXT), (&lease, Type::INT8)];
+        let params: [Param<'_>; 6] = [
+            (&owner.0, Type::UUID),
+            (&card.name, Type::TEXT),
+            (&lease, Type::INT8),
+            (&card.version, Type::TEXT),
+            (&card.config, Type::TEXT),
+            (&card.routes, Type::TEXT),
+        ];
         self.lease_pool
             .run("the relay could not be registered", &self.texts.enlist, &params)
             .await?;
@@ -52,10 +58,14 @@ impl Inner {
             }),
         };
         let (relays, renewed) = (found.pop().unwrap_or_default(), found.pop().unwrap_or_default());
-        let relays = relays.iter().map(|row| row.try_get::<_, Uuid>(0).map(OwnerId));
-        let relays = relays
-            .collect::<Result<_, _>>()
-            .map_err(|error| from_driver(what, error))?;
+        let relay = |row| {
+            Ok(LiveRelay {
+                owner: OwnerId(column(what, row, 0)?),
+                config: column(what, row, 1)?,
+                routes: column(what, row, 2)?,
+            })
+        };
+        let relays = relays.iter().map(relay).collect::<Result<_>>()?;
         lent.give_back();
         Ok(Heartbeat {
             alive: !renewed.is_empty(),
@@ -86,11 +96,12 @@ impl Inner {
                 crashes: column::<i32>(what, row, 3)?.unsigned_abs(),
                 suspect: match suspect {
                     None => None,
-                    Some(seq) => Some(Suspect {
-                        seq,
-                        id: column::<Option<Uuid>>(what, row, 7)?.unwrap_or_default().into(),
-                        leg: column::<Option<&str>>(what, row, 5)?.map(Into::into),
-                        crashes: column::<i32>(what, row, 6)?.unsigned_abs(),
+                    Some(first) => Some(Suspect {
+                        first,
+                        last: column::<Option<i64>>(what, row, 5)?.unwrap_or(first),
+                        id: column::<Option<Uuid>>(what, row, 6)?.map(Into::into),
+                        leg: column::<Option<&str>>(what, row, 7)?.map(Into::into),
+                        crashes: column::<i32>(what, row, 8)?.unsigned_abs(),
                     }),
                 },
             });
@@ -146,16 +157,20 @@ impl Inner {
 
     /// Durable whatever the database's own setting is: after a crash of server and relay this note is all that tells
     /// which message it was.
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
         let lane = smallints(&[lane])[0];
-        let (seq, id) = (row.map(|place| place.seq), row.map(|place| place.id.uuid()));
-        let leg = row.and_then(|place| place.leg.as_deref());
-        let params: [Param<'_>; 5] = [
+        let suspect = Suspect::of(rows);
+        let suspect = suspect.as_ref();
+        let (first, last) = (suspect.map(|rows| rows.first), suspect.map(|rows| rows.last));
+        let id = suspect.and_then(|rows| rows.id.as_ref()).map(RowId::uuid);
+        let leg = suspect.and_then(|rows| rows.leg.as_deref());
+        let params: [Param<'_>; 6] = [
             (&owner.0, Type::UUID),
             (&lane, Type::INT2),
-            (&seq, Type::INT8),
-            (&leg, Type::TEXT),
+            (&first, Type::INT8),
+            (&last, Type::INT8),
             (&id, Type::UUID),
+            (&leg, Type::TEXT),
         ];
         let durable = Statement {
             sql: "SET LOCAL synchronous_commit = on",

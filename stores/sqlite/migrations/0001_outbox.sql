@@ -158,22 +158,29 @@ CREATE INDEX ix_outbox_delivered_id ON outbox_delivered (id);
 CREATE TABLE outbox_relay (
     owner TEXT NOT NULL PRIMARY KEY, -- made anew at every start of a process
     name TEXT NOT NULL,              -- for people: host and pid
+    version TEXT NOT NULL,           -- of the program
+    config TEXT NOT NULL,            -- a hash of its configuration
+    routes TEXT NOT NULL,            -- its routes as JSON, for relays with another configuration
     started_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
     until INTEGER NOT NULL,
     lease INTEGER NOT NULL           -- how long it is, in microseconds
 ) STRICT;
 
--- Who works on which lane. epoch counts changes of hands. crashes counts owners in a row that vanished while they held
--- the lane; suspect is the message that the owner was working on alone, after such crashes.
+-- Who works on which lane. epoch counts changes of hands. crashed_by lists owners in a row that vanished while they held the
+-- lane; one that shows that it lives is taken off. suspect: the messages that an owner was working on and on nothing else,
+-- after such crashes (their lowest and highest number; the id and the sink if it is one), suspect_by: the owner that works on
+-- them now, suspect_crashed_by: those that vanished while they did. Lists have a space behind every owner.
 CREATE TABLE outbox_lane (
     lane INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL DEFAULT 0,
     owner TEXT,
-    crashes INTEGER NOT NULL DEFAULT 0,
-    suspect_crashes INTEGER NOT NULL DEFAULT 0,
-    suspect_seq INTEGER,
+    crashed_by TEXT NOT NULL DEFAULT '',
+    suspect_first INTEGER,
+    suspect_last INTEGER,
     suspect_id TEXT,
-    suspect_leg TEXT
+    suspect_leg TEXT,
+    suspect_by TEXT,
+    suspect_crashed_by TEXT NOT NULL DEFAULT ''
 ) STRICT;
 INSERT INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)

@@ -3,4 +3,5 @@
 -- Parameters: owner, how many at most.
 UPDATE outbox_lane SET owner = ?1, epoch = epoch + 1
 WHERE lane IN (SELECT lane FROM outbox_lane WHERE owner IS NULL ORDER BY lane * 37 % 80 LIMIT ?2)
-RETURNING lane, epoch, crashes, suspect_seq, suspect_leg, suspect_crashes, suspect_id
+RETURNING lane, epoch, length(crashed_by) / 37, suspect_first, suspect_last, suspect_leg, suspect_id,
+    length(suspect_crashed_by) / 37

@@ -12,6 +12,9 @@ WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
 
 -- Frees the lanes of relays that are not there (any more).
 UPDATE outbox_lane
-SET owner = NULL, epoch = epoch + 1, crashes = crashes + 1,
-    suspect_crashes = suspect_crashes + (suspect_seq IS NOT NULL)
+-- Twenty crashes are counted.
+SET owner = NULL, epoch = epoch + 1, suspect_by = NULL,
+    crashed_by = substr(crashed_by || owner || ' ', -20 * 37),
+    suspect_crashed_by = CASE WHEN suspect_by IS owner THEN substr(suspect_crashed_by || owner || ' ', -20 * 37)
+        ELSE suspect_crashed_by END
 WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM outbox_relay);

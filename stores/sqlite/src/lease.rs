@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
-use sendoff::store::{Heartbeat, Lane, LaneGrant, OwnerId, Place, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::clock::micros;
@@ -55,12 +56,18 @@ pub(crate) fn json(lanes: &[Lane]) -> String {
 }
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
-        let (sql, name) = (self.sql.clone(), name.to_owned());
+    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        let (sql, card) = (self.sql.clone(), card.clone());
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            tx.prepare_cached(sql.enlist.first())?
-                .execute(params![owner.to_string(), name, micros(lease)])?;
+            tx.prepare_cached(sql.enlist.first())?.execute(params![
+                owner.to_string(),
+                card.name,
+                micros(lease),
+                card.version,
+                card.config,
+                card.routes
+            ])?;
             tx.commit()
         };
         self.lease.call("the relay could not be enlisted", work).await
@@ -73,17 +80,18 @@ impl Inner {
             let tx = write(opened)?;
             let renew = params![owner.to_string(), micros(lease)];
             let alive = tx.prepare_cached(sql.heartbeat.first())?.execute(renew)? == 1;
-            let owners: Vec<String> = tx
+            let found: Vec<(String, String, String)> = tx
                 .prepare_cached(sql.relays.first())?
-                .query_map([], |row| row.get(0))?
+                .query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
                 .collect::<rusqlite::Result<_>>()?;
             let history = history(&tx, &sql, file)?;
             tx.commit()?;
             // A row that is no relay's, because its owner is no UUID, takes no part in the sharing of lanes.
-            let relays = owners
-                .iter()
-                .filter_map(|owner| owner.parse().ok().map(OwnerId))
-                .collect();
+            let relay = |(owner, config, routes): (String, String, String)| {
+                let owner = OwnerId(owner.parse().ok()?);
+                Some(LiveRelay { owner, config, routes })
+            };
+            let relays = found.into_iter().filter_map(relay).collect();
             Ok(Heartbeat {
                 alive,
                 relays,
@@ -132,7 +140,7 @@ impl Inner {
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            for statement in [sql.retire.at(0), sql.retire.at(1)] {
+            for statement in [sql.retire.at(0), sql.retire.at(1), sql.retire.at(2)] {
                 tx.prepare_cached(statement)?.execute([owner.to_string()])?;
             }
             tx.commit()
@@ -172,15 +180,16 @@ impl Inner {
             .await
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
-        let (sql, row) = (self.sql.clone(), row.cloned());
+    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+        let (sql, suspect) = (self.sql.clone(), Suspect::of(rows));
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            let seq = row.as_ref().map(|row| row.seq);
-            let id = row.as_ref().map(|row| Id(&row.id));
-            let leg = row.as_ref().and_then(|row| row.leg.as_deref());
+            let suspect = suspect.as_ref();
+            let (first, last) = (suspect.map(|rows| rows.first), suspect.map(|rows| rows.last));
+            let id = suspect.and_then(|rows| rows.id.as_ref()).map(Id);
+            let leg = suspect.and_then(|rows| rows.leg.as_deref());
             tx.prepare_cached(sql.suspect.first())?
-                .execute(params![owner.to_string(), lane, seq, id, leg])?;
+                .execute(params![owner.to_string(), lane, first, last, id, leg])?;
             tx.commit()
         };
         self.lease
@@ -192,11 +201,15 @@ impl Inner {
 fn grant(row: &Row<'_>) -> rusqlite::Result<LaneGrant> {
     let suspect = match row.get::<_, Option<i64>>(3)? {
         None => None,
-        Some(seq) => Some(Suspect {
-            seq,
-            id: row_id::read(row.get_ref(6)?),
-            leg: row.get::<_, Option<String>>(4)?.map(Into::into),
-            crashes: row.get(5)?,
+        Some(first) => Some(Suspect {
+            first,
+            last: row.get::<_, Option<i64>>(4)?.unwrap_or(first),
+            leg: row.get::<_, Option<String>>(5)?.map(Into::into),
+            id: match row.get_ref(6)? {
+                ValueRef::Null => None,
+                id => Some(row_id::read(id)),
+            },
+            crashes: row.get(7)?,
         }),
     };
     Ok(LaneGrant {

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, RelayStore, SettleReport, Settlement,
-    Vitals, WakeSource,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, RelayCard, RelayStore, SettleReport,
+    Settlement, Vitals, WakeSource,
 };
 use sendoff::{Outbox, Result};
 
@@ -76,8 +76,8 @@ impl RelayStore for SqliteStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
-        self.0.enlist(owner, name, lease).await
+    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        self.0.enlist(owner, card, lease).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -104,8 +104,8 @@ impl RelayStore for SqliteStore {
         self.0.absolve(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
-        self.0.suspect(owner, lane, row).await
+    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+        self.0.suspect(owner, lane, rows).await
     }
 
     fn reader(&self) -> Box<dyn Reader> {

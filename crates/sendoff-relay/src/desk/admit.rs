@@ -6,10 +6,13 @@ use std::time::Duration;
 
 /// How long a message waits for a sink that is not in the config.
 const UNKNOWN_SINK_DELAY: Duration = Duration::from_secs(60);
+/// The same where another relay has the sink: the lane may soon be that relay's.
+const OTHER_RELAY_DELAY: Duration = Duration::from_secs(5);
 
 impl Desk {
     /// Takes in what was read.
     pub(crate) fn take(&mut self, rows: Vec<Row>, now: Instant) {
+        let quarantined = self.is_quarantined();
         for row in rows {
             let Some(lane) = self.lanes.get(&row.place().lane) else {
                 continue;
@@ -17,12 +20,11 @@ impl Desk {
             if lane.leaving {
                 continue;
             }
-            let careful = lane.crashes >= self.crash_limit;
             if self.forgets(&row) {
                 continue;
             }
-            if careful {
-                self.careful.push_back(row);
+            if quarantined {
+                self.quarantine.push(row);
             } else {
                 self.admit(row, now);
             }
@@ -78,15 +80,49 @@ impl Desk {
             name,
             sink,
             with_sink: false,
+            tried: false,
             at_sink: false,
             verdict: None,
         };
+        let elsewhere = self.routes_elsewhere(&delivery.topic);
         if let Some(name) = &delivery.place.leg {
-            return smallvec::smallvec![leg(name.clone(), self.plan.sink_named(name))];
+            let sink = self.plan.sink_named(name).filter(|_| elsewhere.is_empty());
+            return smallvec::smallvec![leg(name.clone(), sink)];
+        }
+        if !elsewhere.is_empty() {
+            return elsewhere.iter().map(|name| leg(name.as_str().into(), None)).collect();
         }
         let sinks = self.plan.topic(&delivery.topic).sinks;
         let named = |sink: SinkIndex| leg(self.plan.sinks[sink].name.clone(), Some(sink));
         sinks.into_iter().map(named).collect()
+    }
+
+    /// The sinks that another live relay has a route to for a topic that has none here: the message is left to that relay.
+    fn routes_elsewhere(&mut self, topic: &str) -> Vec<String> {
+        if self.foreign.is_empty() || !self.plan.topic(topic).sinks.is_empty() {
+            return Vec::new();
+        }
+        let sinks = self.foreign.iter().map(|routes| routes.sinks_of(topic));
+        sinks
+            .into_iter()
+            .find(|sinks| !sinks.is_empty())
+            .unwrap_or_default()
+            .to_vec()
+    }
+
+    /// Other live relays have these routes, where they are not the same as here.
+    pub(crate) fn heed_routes(&mut self, foreign: Vec<Routes>) {
+        self.foreign = foreign;
+    }
+
+    /// Whether one of these rows has no route at any live relay, as far as is known here.
+    pub(crate) fn has_unroutable(&mut self, rows: &[Row]) -> bool {
+        rows.iter().any(|row| match row {
+            Row::Message(delivery) if delivery.place.leg.is_none() => {
+                self.plan.topic(&delivery.topic).sinks.is_empty() && self.routes_elsewhere(&delivery.topic).is_empty()
+            }
+            Row::Message(_) | Row::Expired(_) | Row::Unreadable { .. } => false,
+        })
     }
 
     fn insert(&mut self, delivery: Arc<Delivery>, epoch: i64, legs: SmallVec<[Leg; 1]>) -> ItemId {
@@ -134,6 +170,7 @@ impl Desk {
             name,
             sink: None,
             with_sink: false,
+            tried: false,
             at_sink: false,
             verdict: None
         }];
@@ -152,8 +189,8 @@ impl Desk {
         let item = &self.items[ticket.item];
         let leg = &item.legs[ticket.leg];
         let Some(sink) = leg.sink else {
-            let error = format!("the sink {:?} is not configured", &*leg.name);
-            let (state, delay) = (RetryState::Down, UNKNOWN_SINK_DELAY);
+            let (delay, error) = self.why_no_sink(ticket);
+            let state = RetryState::Down;
             return self.decide(
                 ticket,
                 Verdict::Retry {
@@ -220,6 +257,23 @@ impl Desk {
 }
 
 impl Desk {
+    /// For how long, and why, a leg waits that has no sink here.
+    fn why_no_sink(&self, ticket: Ticket) -> (Duration, String) {
+        let item = &self.items[ticket.item];
+        let (topic, name) = (&item.delivery.topic, &item.legs[ticket.leg].name);
+        if self.plan.sink_named(name).is_some() {
+            let error = format!("this relay has no route for the topic {topic:?}; another relay has");
+            return (OTHER_RELAY_DELAY, error);
+        }
+        let elsewhere = self.foreign.iter().any(|routes| routes.lead_to(name));
+        let delay = if elsewhere {
+            OTHER_RELAY_DELAY
+        } else {
+            UNKNOWN_SINK_DELAY
+        };
+        (delay, format!("the sink {:?} is not configured", &**name))
+    }
+
     fn count_at_sink(&mut self, ticket: Ticket, sink: SinkIndex) {
         if let Some(item) = self.items.get_mut(ticket.item) {
             item.legs[ticket.leg].at_sink = true;

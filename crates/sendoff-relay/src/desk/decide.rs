@@ -2,11 +2,15 @@
 
 use std::time::Duration;
 
+use super::unanswered::pause_after;
 use super::*;
 use crate::HeadPolicy;
 use sendoff::context::LOG_CONTEXT;
 use sendoff::store::{DeadReason, LegSettlement, RetryState};
 use sendoff::{Outcome, Reason};
+
+/// How long a message waits whose outcome is unknown, while the sink answers for others.
+const AGAIN_DELAY: Duration = Duration::from_millis(500);
 
 impl Desk {
     /// A sink has answered. What that tells of the sink counts even if the message is somebody else's by now.
@@ -15,21 +19,26 @@ impl Desk {
             item.legs[ticket.leg].with_sink = false;
         }
         match outcome {
-            Outcome::SinkDown(_) => {}
+            Outcome::SinkDown(_) | Outcome::Unknown(_) => {}
             // Not asked: a probe has to be made by another message.
             Outcome::NotYet(_) => self.sinks[sink].breaker.dropped(),
-            Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::Unknown(_) => {
-                if self.sinks[sink].breaker.up() {
+            Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) => {
+                if let Some(outage) = self.sinks[sink].breaker.up(now) {
                     tracing::info!(
                         event = "sink_up",
                         sink = &*self.plan.sinks[sink].name,
+                        down_ms = outage.as_millis() as u64,
                         "the sink answers again"
                     );
+                }
+                if let Some(item) = self.items.get(ticket.item) {
+                    self.sinks[sink].unanswered.clear(item.delivery.id);
                 }
             }
         }
         match outcome {
             Outcome::SinkDown(reason) => self.sink_down(sink, ticket, &reason, now),
+            Outcome::Unknown(reason) => self.unknown(sink, ticket, &reason, now),
             _ if !self.items.contains_key(ticket.item) => {}
             Outcome::Delivered => {
                 let item = &self.items[ticket.item];
@@ -37,7 +46,7 @@ impl Desk {
                 self.hooks.each("sent", |hook| hook.sent(&item.delivery, leg));
                 self.decide(ticket, Verdict::Delivered);
             }
-            Outcome::Temporary(reason) | Outcome::Unknown(reason) => self.failed(ticket, &reason),
+            Outcome::Temporary(reason) => self.failed(ticket, &reason),
             Outcome::Permanent(reason) => self.dead(ticket, DeadReason::Permanent, reason.text().to_owned()),
             Outcome::NotYet(reason) => self.too_early(ticket, &reason),
         }
@@ -55,8 +64,38 @@ impl Desk {
         self.decide(ticket, verdict);
     }
 
-    /// What queues at a sink that went down waits in its table, not in hand, where it would be in others' way.
+    /// How often the sink gave no answer for this message although it answered for others in between.
+    fn strike(&mut self, sink: SinkIndex, ticket: Ticket, now: Instant) -> u32 {
+        let item = self.items.get(ticket.item);
+        item.map_or(0, |item| self.sinks[sink].unanswered.strike(item.delivery.id, now))
+    }
+
+    /// The sink says that it is down. A message that hears that again and again, while others get through, does not take the
+    /// sink down: it waits longer each time.
     fn sink_down(&mut self, sink: SinkIndex, ticket: Ticket, reason: &Reason, now: Instant) {
+        let strikes = self.strike(sink, ticket, now);
+        if strikes > 0 {
+            self.sinks[sink].breaker.dropped();
+            return self.wait_for_sink(ticket, pause_after(strikes), reason.text().to_owned());
+        }
+        self.shut(sink, ticket, reason, now);
+    }
+
+    /// Nobody knows whether the message arrived. It costs no attempt and goes again as soon as the sink answers, unless the
+    /// sink answered for others since this happened to it before: then it is the message.
+    fn unknown(&mut self, sink: SinkIndex, ticket: Ticket, reason: &Reason, now: Instant) {
+        if self.strike(sink, ticket, now) > 0 {
+            self.sinks[sink].breaker.dropped();
+            return self.failed(ticket, reason);
+        }
+        if self.sinks[sink].unanswered.answered_others() {
+            return self.wait_for_sink(ticket, AGAIN_DELAY, reason.text().to_owned());
+        }
+        self.shut(sink, ticket, reason, now);
+    }
+
+    /// A sink gives no answers. What queues there waits in its table, not in hand, where it would be in others' way.
+    fn shut(&mut self, sink: SinkIndex, ticket: Ticket, reason: &Reason, now: Instant) {
         if self.sinks[sink].breaker.down(now, reason.asked_delay(), &mut self.rng) {
             tracing::warn!(
                 event = "sink_down",

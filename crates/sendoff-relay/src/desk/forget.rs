@@ -37,11 +37,9 @@ impl Desk {
         }
         if let Some(key) = key {
             self.forgotten_keys.insert((lane, key));
-            for row in std::mem::take(&mut self.careful) {
-                if !self.forgets(&row) {
-                    self.careful.push_back(row);
-                }
-            }
+            let mut quarantine = std::mem::take(&mut self.quarantine);
+            quarantine.retain(|row| !self.forgets(row));
+            self.quarantine = quarantine;
         }
     }
 

@@ -1,14 +1,10 @@
 //! Lanes that come and go.
 
 use super::*;
-use sendoff::store::Room;
-
-/// After so many messages one at a time a lane goes on as usual, even if there are always more.
-const CAREFUL_MESSAGES: u32 = 1000;
 
 impl Desk {
     /// These lanes are the relay's now, with the keys that are blocked in them.
-    pub(crate) fn gain(&mut self, grants: &[LaneGrant], blocked: Vec<BlockedKey>) {
+    pub(crate) fn gain(&mut self, grants: &[LaneGrant], blocked: Vec<BlockedKey>, now: Instant) {
         for grant in grants {
             let lane = HeldLane {
                 epoch: grant.epoch,
@@ -16,7 +12,7 @@ impl Desk {
                 suspect: grant.suspect.clone(),
                 leaving: false,
                 in_hand: 0,
-                careful_done: 0,
+                gained: now,
                 blocked: blocked::BlockedKeys::default(),
             };
             self.lanes.insert(grant.lane, lane);
@@ -86,10 +82,7 @@ impl Desk {
         for id in items {
             self.drop_item(id);
         }
-        self.careful.retain(|row| !lanes.contains(&row.place().lane));
-        if self.careful_item.as_ref().is_some_and(|(lane, _)| lanes.contains(lane)) {
-            self.careful_item = None;
-        }
+        self.quarantine.lose(lanes);
         let decided = std::mem::take(&mut self.to_settle);
         for (item, settlement) in decided.items.into_iter().zip(decided.settlements) {
             if !lanes.contains(&settlement.place.lane) {
@@ -117,7 +110,7 @@ impl Desk {
         for id in items {
             self.drop_item(id);
         }
-        self.careful.retain(|row| !of(row.place().lane));
+        self.quarantine.put_down(of);
     }
 
     /// Puts down all that is not with a sink, because the relay stops.
@@ -135,16 +128,8 @@ impl Desk {
         if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
             lane.in_hand -= 1;
         }
-        if self
-            .careful_item
-            .as_ref()
-            .is_some_and(|(_, place)| *place == item.delivery.place)
-        {
-            self.careful_item = None;
-            if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
-                lane.careful_done += 1;
-            }
-        }
+        let tried = item.legs.iter().any(|leg| leg.tried);
+        self.quarantine.leave(&item.delivery.place, tried);
         for leg in &item.legs {
             if let (true, Some(sink)) = (leg.at_sink, leg.sink) {
                 self.sinks[sink].load -= 1;
@@ -160,93 +145,5 @@ impl Desk {
                 }
             }
         }
-    }
-
-    /// The next row of a careful lane, when none is being worked on: it is to be noted as suspect before
-    /// [`Desk::admit_careful`] is called.
-    ///
-    /// One that has to wait for another of its key is none: no sink gets to see it. As a dead letter it would be due again
-    /// when an operator says so, before those that wait in front of it.
-    pub(crate) fn next_careful(&mut self, now: Instant) -> Option<(Lane, Place)> {
-        if self.careful_item.is_some() {
-            return None;
-        }
-        while let Some(row) = self.careful.pop_front() {
-            if self.has_to_wait(&row) {
-                self.admit(row, now);
-                continue;
-            }
-            let place = row.place().clone();
-            self.careful.push_front(row);
-            self.careful_item = Some((place.lane, place));
-            return self.careful_item.clone();
-        }
-        None
-    }
-
-    /// Whether a message would go nowhere but behind the head of its key.
-    pub(super) fn has_to_wait(&mut self, row: &Row) -> bool {
-        let Row::Message(delivery) = row else { return false };
-        let Some(key) = delivery.key.as_deref().map(Arc::<str>::from) else {
-            return false;
-        };
-        let place = &delivery.place;
-        if let (Room::Waiting, Some(leg)) = (place.room, &place.leg) {
-            let failed = self.failed.get(&(place.lane, key, leg.clone()));
-            return failed.is_some_and(|head| head.seq < place.seq);
-        }
-        let sinks = self.plan.topic(&delivery.topic).sinks;
-        let Some(lane) = self.lanes.get(&place.lane) else {
-            return false;
-        };
-        let is_blocked = |sink: &SinkIndex| lane.blocked.contains(&key, &self.plan.sinks[*sink].name);
-        !sinks.is_empty() && sinks.iter().all(is_blocked)
-    }
-
-    /// The suspect is noted: now it may go.
-    pub(crate) fn admit_careful(&mut self, now: Instant) {
-        let Some((_, place)) = &self.careful_item else { return };
-        match self.careful.pop_front() {
-            Some(row) if row.place() == place => self.admit(row, now),
-            // The lane was lost meanwhile, and with it the row.
-            Some(row) => {
-                self.careful.push_front(row);
-                self.careful_item = None;
-            }
-            None => self.careful_item = None,
-        }
-    }
-
-    /// The suspect could not be noted: it is tried again later.
-    pub(crate) fn careful_failed(&mut self) {
-        self.careful_item = None;
-    }
-
-    /// Lanes with crashes that have nothing more in hand to be careful about, or have been careful for long enough: what
-    /// made relays crash is not among the next messages. They are careful no longer.
-    pub(crate) fn absolve(&mut self, now: Instant) -> Vec<Lane> {
-        let careful: Vec<Lane> = self.careful.iter().map(|row| row.place().lane).collect();
-        let busy = self.careful_item.as_ref().map(|(lane, _)| *lane);
-        let mut absolved = Vec::new();
-        for (lane, held) in &mut self.lanes {
-            let nothing_left = held.in_hand == 0 && !careful.contains(lane);
-            let long_enough = held.careful_done >= CAREFUL_MESSAGES;
-            if held.crashes > 0 && (nothing_left || long_enough) && busy != Some(*lane) {
-                held.careful_done = 0;
-                held.crashes = 0;
-                held.suspect = None;
-                absolved.push(*lane);
-            }
-        }
-        // Rows that are read from now on do not queue here: they must not overtake those that did.
-        let (free, careful) = std::mem::take(&mut self.careful)
-            .into_iter()
-            .partition(|row| absolved.contains(&row.place().lane));
-        self.careful = careful;
-        let free: VecDeque<Row> = free;
-        for row in free {
-            self.admit(row, now);
-        }
-        absolved
     }
 }

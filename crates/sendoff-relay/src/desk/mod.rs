@@ -20,17 +20,19 @@ mod gate;
 mod lanes;
 mod observed;
 mod pause;
+mod quarantine;
 mod refused;
 mod settled;
 #[cfg(test)]
 mod tests;
+mod unanswered;
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Row, Settlement, Verdict};
+use sendoff::store::{BlockedKey, Lane, LaneGrant, Place, Routes, Row, Settlement, Verdict};
 use sendoff::{Delivery, Pattern};
 use slotmap::SlotMap;
 use smallvec::SmallVec;
@@ -83,6 +85,8 @@ struct Leg {
     name: Arc<str>,
     sink: Option<SinkIndex>,
     with_sink: bool,
+    /// Its sink was given it.
+    tried: bool,
     /// Counted among what its sink has in hand.
     at_sink: bool,
     verdict: Option<Verdict>,
@@ -103,8 +107,8 @@ struct HeldLane {
     /// Being given back: nothing more of it is taken in.
     leaving: bool,
     in_hand: usize,
-    /// How many messages were worked through one at a time, since the crashes.
-    careful_done: u32,
+    /// Since when it is held.
+    gained: Instant,
     /// Keys whose followers have to wait.
     blocked: blocked::BlockedKeys,
 }
@@ -126,6 +130,9 @@ struct SinkDesk {
     load: usize,
     /// How many batches it could be given at once when a page was last taken in.
     free: usize,
+    unanswered: unanswered::Unanswered,
+    /// The message of the last probe.
+    probe: Option<sendoff::Uuid>,
     rate: Option<Rate>,
 }
 
@@ -160,9 +167,9 @@ pub(crate) struct Desk {
     paused_topics: Vec<Pattern>,
     /// Legs of paused topics of which it is to be seen whether they are still paused.
     doubts: Vec<Ticket>,
-    /// Rows of lanes that are worked through one message at a time.
-    careful: VecDeque<Row>,
-    careful_item: Option<(Lane, Place)>,
+    quarantine: quarantine::Quarantine,
+    /// Routes of other relays that are not the same.
+    foreign: Vec<Routes>,
     to_settle: Decided,
     refused: refused::Refused,
     /// How often the store was asked for blocked keys.
@@ -191,6 +198,8 @@ impl Desk {
             paused: false,
             load: 0,
             free: 0,
+            unanswered: unanswered::Unanswered::default(),
+            probe: None,
             rate: sink.settings.rate.map(|rate| Rate::new(rate, now)),
         };
         let (window, sinks) = (settings.window, plan.sinks.len());
@@ -207,8 +216,8 @@ impl Desk {
             bytes: 0,
             paused_topics: Vec::new(),
             doubts: Vec::new(),
-            careful: VecDeque::new(),
-            careful_item: None,
+            quarantine: quarantine::Quarantine::default(),
+            foreign: Vec::new(),
             to_settle: Decided::default(),
             refused: refused::Refused::default(),
             round: 0,
@@ -227,7 +236,7 @@ impl Desk {
 
     /// How many messages are in hand, without those that only wait for the database to take them.
     pub(crate) fn in_hand(&self) -> usize {
-        self.items.len() + self.careful.len() - self.refused.len()
+        self.items.len() + self.quarantine.len() - self.refused.len()
     }
 
     /// How many bytes of payload are in hand.
@@ -238,10 +247,10 @@ impl Desk {
     /// A read begins: it sees all that is written by now.
     pub(crate) fn begin_read(&mut self) {
         self.forgotten_keys.clear();
-        let careful = &self.careful;
+        let quarantine = &self.quarantine;
         self.failed.retain(|(lane, ..), head| {
             // Rows that are still to be admitted came with earlier reads.
-            !head.written || careful.iter().any(|row| row.place().lane == *lane)
+            !head.written || quarantine.has_rows_of(*lane)
         });
     }
 
@@ -280,6 +289,10 @@ impl Desk {
         {
             limit = limit.min(rate.allows(now));
         }
+        if limit > 0 && desk.breaker.is_probing() {
+            self.choose_probe(sink);
+        }
+        let desk = &mut self.sinks[sink];
         let mut batch = Batch {
             tickets: Vec::new(),
             deliveries: Vec::new(),
@@ -290,7 +303,8 @@ impl Desk {
             let Some(item) = self.items.get_mut(ticket.item) else {
                 continue;
             };
-            item.legs[ticket.leg].with_sink = true;
+            let leg = &mut item.legs[ticket.leg];
+            (leg.with_sink, leg.tried) = (true, true);
             batch.tickets.push(ticket);
             batch.deliveries.push(item.delivery.clone());
         }
@@ -322,6 +336,11 @@ impl Desk {
                 .sinks
                 .iter()
                 .all(|desk| desk.paused || desk.breaker.shut_until(now).is_some())
+    }
+
+    /// Whether a sink that is down may be probed now, or is being probed.
+    pub(crate) fn is_probed(&self, now: Instant) -> bool {
+        self.sinks.iter().any(|desk| desk.breaker.is_probed(now))
     }
 
     /// So many batches are with each sink.

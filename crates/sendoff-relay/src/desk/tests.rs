@@ -1,5 +1,9 @@
 //! The desk's decisions about order, without a store or a sink.
 
+mod elsewhere;
+mod quarantine;
+mod unanswered;
+
 use std::time::{Duration, UNIX_EPOCH};
 
 use sendoff::store::{RetryState, Room, SettleReport};
@@ -41,7 +45,7 @@ fn desk_with(head: HeadPolicy, sinks: &[&str], attempts: u32) -> Desk {
             ..Settings::default()
         },
     );
-    desk.gain(&[grant_after_crashes(0)], Vec::new());
+    desk.gain(&[grant_after_crashes(0)], Vec::new(), Instant::now());
     desk
 }
 
@@ -314,10 +318,11 @@ async fn what_comes_too_early_is_no_probe_of_a_sink_that_is_down() {
     tokio::time::advance(Duration::from_secs(2)).await;
     desk.take(vec![row(2, None), row(3, None)], Instant::now());
     let probe = desk.next_batch(0, Instant::now());
-    assert_eq!(seqs(&probe), [2]);
+    let (first, other) = if seqs(&probe) == [2] { ([2], [3]) } else { ([3], [2]) };
+    assert_eq!(seqs(&probe), first);
     answer(&mut desk, probe, &Outcome::NotYet("later".into()));
     desk.answered(0);
-    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [3], "another probe");
+    assert_eq!(seqs(&desk.next_batch(0, Instant::now())), other, "another probe");
 }
 
 #[tokio::test]
@@ -344,51 +349,6 @@ async fn a_lane_is_given_back_once_its_sinks_have_answered() {
     assert_eq!(verdicts(&settlements.settlements), [(1, "delivered")]);
     desk.settled(settlements, &SettleReport::default().into(), Instant::now());
     assert_eq!(desk.ready_to_leave(), [1]);
-}
-
-#[tokio::test]
-async fn a_message_that_crashed_relays_while_alone_is_dead() {
-    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
-    let suspect = sendoff::store::Suspect {
-        seq: 7,
-        id: sendoff::Uuid::from_u128(7).into(),
-        leg: None,
-        crashes: 2,
-    };
-    desk.gain(
-        &[LaneGrant {
-            lane: 1,
-            epoch: 5,
-            crashes: 4,
-            suspect: Some(suspect),
-        }],
-        Vec::new(),
-    );
-    desk.take(vec![row(6, None), row(7, Some("k"))], Instant::now());
-    assert!(
-        desk.next_batch(0, Instant::now()).is_none(),
-        "nothing goes before it is noted as suspect"
-    );
-    assert_eq!(desk.next_careful(Instant::now()).unwrap().1.seq, 6);
-    assert!(desk.next_careful(Instant::now()).is_none(), "one at a time");
-    desk.admit_careful(Instant::now());
-    let batch = desk.next_batch(0, Instant::now());
-    answer(&mut desk, batch, &Outcome::Delivered);
-    let settlements = desk.take_settlements(9);
-    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
-    assert_eq!(desk.next_careful(Instant::now()).unwrap().1.seq, 7);
-    desk.admit_careful(Instant::now());
-    let settlements = desk.take_settlements(9);
-    assert_eq!(verdicts(&settlements.settlements), [(7, "dead, blocks")]);
-    assert_eq!(
-        &*settlements.settlements[0].legs[0].leg, "a",
-        "it holds up its key at its sink"
-    );
-    desk.settled(settlements, &SettleReport::default().into(), Instant::now());
-    desk.take(vec![row(8, Some("k"))], Instant::now());
-    desk.next_careful(Instant::now());
-    desk.admit_careful(Instant::now());
-    assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(8, "hold")]);
 }
 
 #[tokio::test]
@@ -478,22 +438,6 @@ async fn what_a_read_under_way_brings_does_not_overtake_a_message_that_was_not_s
     assert_eq!(forgotten(&mut desk), [1, 2]);
 }
 
-#[tokio::test]
-async fn what_is_to_be_worked_on_alone_does_not_overtake_a_message_that_was_not_sent() {
-    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
-    desk.gain(&[grant_after_crashes(2)], Vec::new());
-    desk.take(
-        vec![row(1, Some("k")), row(2, Some("k")), row(3, Some("other"))],
-        Instant::now(),
-    );
-    desk.next_careful(Instant::now());
-    desk.admit_careful(Instant::now());
-    let ticket = desk.next_batch(0, Instant::now()).unwrap().tickets[0];
-    desk.not_sent(ticket);
-    assert_eq!(forgotten(&mut desk), [1, 2]);
-    assert_eq!(desk.next_careful(Instant::now()).map(|(_, place)| place.seq), Some(3));
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_probe_whose_lane_was_lost_still_tells_of_its_sink() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
@@ -506,19 +450,9 @@ async fn a_probe_whose_lane_was_lost_still_tells_of_its_sink() {
     desk.lose(&[1]);
     answer(&mut desk, probe, &Outcome::Delivered);
     desk.answered(0);
-    desk.gain(&[grant_after_crashes(0)], Vec::new());
+    desk.gain(&[grant_after_crashes(0)], Vec::new(), Instant::now());
     desk.take(vec![row(2, Some("other"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [2]);
-}
-
-#[tokio::test]
-async fn what_waits_for_the_head_of_its_key_is_no_suspect() {
-    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
-    desk.gain(&[grant_after_crashes(2)], vec![blocked("k")]);
-    desk.take(vec![row(1, Some("k")), row(2, Some("other"))], Instant::now());
-    let suspect = desk.next_careful(Instant::now());
-    assert_eq!(suspect.map(|(_, place)| place.seq), Some(2));
-    assert_eq!(verdicts(&desk.take_settlements(9).settlements), [(1, "hold")]);
 }
 
 /// Whether a message of the key would be held, by a look that changes nothing.
@@ -538,7 +472,11 @@ fn blocked(key: &str) -> BlockedKey {
 async fn a_blocked_key_that_the_store_does_not_know_any_more_is_forgotten() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
     assert!(desk.begin_recheck().is_empty(), "there is nothing to ask");
-    desk.gain(&[grant_after_crashes(0)], vec![blocked("stays"), blocked("discarded")]);
+    desk.gain(
+        &[grant_after_crashes(0)],
+        vec![blocked("stays"), blocked("discarded")],
+        Instant::now(),
+    );
     let lanes = desk.begin_recheck();
     assert_eq!(lanes, [1]);
     desk.recheck(&lanes, vec![blocked("stays")]);

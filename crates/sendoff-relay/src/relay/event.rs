@@ -1,7 +1,7 @@
 //! What comes back from work that was started.
 
 use sendoff::Result;
-use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, Page, Reader};
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Page, Reader};
 use tokio::time::Instant;
 
 use crate::desk::{Decided, Ticket};
@@ -13,6 +13,18 @@ pub(super) enum Event {
     Beat {
         sent: Instant,
         beat: Result<Heartbeat>,
+        evicted: Result<()>,
+    },
+    /// The relay began anew under another name.
+    Anew {
+        sent: Instant,
+        /// Former names that the store knows to be of a relay that lives.
+        retired: Vec<OwnerId>,
+        beat: Result<Heartbeat>,
+    },
+    Retired {
+        owner: OwnerId,
+        retired: Result<()>,
     },
     Acquired(Result<(Vec<LaneGrant>, Vec<BlockedKey>)>),
     Disowned(Result<()>),
@@ -28,7 +40,12 @@ pub(super) enum Event {
         published: Published,
     },
     Settled(Decided, Written),
-    Suspected(Result<()>),
+    /// A group was noted, or `void`: that the group of this lane is done.
+    Suspected {
+        void: Option<Lane>,
+        noted: Result<()>,
+    },
+    Absolved(Vec<Lane>, Result<()>),
     Swept(Result<u64>),
     Rechecked {
         begun: Instant,
@@ -41,5 +58,4 @@ pub(super) enum Event {
     },
     /// Whether there is more.
     Cleaned(Result<bool>),
-    Chore(Result<()>),
 }

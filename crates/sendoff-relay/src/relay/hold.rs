@@ -1,15 +1,19 @@
 //! Holding lanes: heartbeat, fair share, hand-over, and what happens when all is lost.
 
-use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId};
-use tokio::time::Instant;
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Routes};
+use tokio::time::{Instant, timeout};
 
 use super::event::Event;
 use super::running::{Running, publishing_time};
+use super::trouble::Step;
 use crate::lease::fair_share;
+
+/// Under how many names a relay that lost its lease again and again is remembered.
+const FORMER: usize = 64;
 
 impl Running {
     pub(super) fn start_beat(&mut self, now: Instant) {
-        if self.beating || now < self.next_beat {
+        if self.beating || now < self.next_beat || !self.trouble.allows(Step::Heartbeat, now) {
             return;
         }
         self.beating = true;
@@ -19,12 +23,11 @@ impl Running {
             let sent = Instant::now();
             let beat = store.heartbeat(owner, lease).await;
             // Lanes of relays that are gone become free right away, for the acquisition that follows.
-            if beat.as_ref().is_ok_and(|beat| beat.alive)
-                && let Err(error) = store.evict().await
-            {
-                tracing::warn!(event = "step_failed", step = "evict", %error, "tried again later");
-            }
-            Event::Beat { sent, beat }
+            let evicted = match &beat {
+                Ok(beat) if beat.alive => store.evict().await.map(drop),
+                _ => Ok(()),
+            };
+            Event::Beat { sent, beat, evicted }
         });
     }
 
@@ -35,17 +38,15 @@ impl Running {
             return;
         }
         self.ask_soon = true;
+        self.beat_sent = sent;
         self.compare_history(beat.history.as_ref());
-        let absolved = self.desk.absolve(Instant::now());
-        if !absolved.is_empty() {
-            let (store, owner) = (self.store.clone(), self.owner);
-            self.tasks
-                .spawn(async move { Event::Chore(store.absolve(owner, &absolved).await) });
-        }
+        self.heed_routes(&beat.relays);
+        self.admit_unsure_page();
+        self.retire_former();
         if self.unsure {
             return self.disown_unknown();
         }
-        let share = fair_share(self.store.lanes(), &beat.relays, self.owner);
+        let share = fair_share(self.store.lanes(), &beat.owners(), self.owner);
         let mine = self.desk.staying();
         if mine.len() > share {
             let surplus: Vec<Lane> = mine[share..].to_vec();
@@ -63,19 +64,47 @@ impl Running {
         }
     }
 
+    /// Routes of relays with another configuration: what has no route here may have one there.
+    fn heed_routes(&mut self, relays: &[LiveRelay]) {
+        let others = relays.iter().filter(|relay| relay.config != self.card.config);
+        let others: Vec<&LiveRelay> = others.collect();
+        self.known_routes
+            .retain(|config, _| others.iter().any(|relay| relay.config == *config));
+        for relay in others {
+            let known = self.known_routes.entry(relay.config.clone());
+            known.or_insert_with(|| Routes::from_text(&relay.routes));
+        }
+        self.desk.heed_routes(self.known_routes.values().cloned().collect());
+    }
+
+    /// Tells the store that this relay lives, which lost its lease under another name: what was counted against it was no crash.
+    fn retire_former(&mut self) {
+        let now = Instant::now();
+        if self.retiring || !self.trouble.allows(Step::Retire, now) {
+            return;
+        }
+        let Some(owner) = self.former.first().copied() else {
+            return;
+        };
+        self.retiring = true;
+        let store = self.store.clone();
+        self.tasks.spawn(async move {
+            let retired = store.retire(owner).await;
+            Event::Retired { owner, retired }
+        });
+    }
+
     /// Asks what is paused: with every heartbeat, and at once when something in hand depends on it.
     pub(super) fn start_asking(&mut self) {
-        if self.asking || !(self.ask_soon || self.desk.is_in_doubt()) {
+        let wanted = self.ask_soon || self.desk.is_in_doubt();
+        if self.asking || !wanted || !self.trouble.allows(Step::Pauses, Instant::now()) {
             return;
         }
         (self.asking, self.ask_soon) = (true, false);
-        let (store, rest) = (self.store.clone(), self.settings.heartbeat);
+        let store = self.store.clone();
         self.tasks.spawn(async move {
             let asked = Instant::now();
             let paused = store.paused().await;
-            if paused.is_err() {
-                tokio::time::sleep(rest).await;
-            }
             Event::Paused { asked, paused }
         });
     }
@@ -126,7 +155,7 @@ impl Running {
             return;
         }
         tracing::info!(event = "lanes_gained", count = grants.len(), "lanes leased");
-        self.desk.gain(grants, blocked);
+        self.desk.gain(grants, blocked, Instant::now());
         self.watched.behind();
         self.gained.extend_from_slice(grants);
         self.next_poll = Instant::now();
@@ -134,7 +163,8 @@ impl Running {
     }
 
     pub(super) fn start_releasing(&mut self) {
-        let lanes = if self.releasing || self.stopping.is_some() {
+        let waits = self.releasing || !self.trouble.allows(Step::Release, Instant::now());
+        let lanes = if waits || self.stopping.is_some() {
             Vec::new()
         } else {
             self.desk.ready_to_leave()
@@ -175,18 +205,33 @@ impl Running {
         (self.unsure, self.anew) = (false, false);
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.rechecking = false;
+        (self.unsure_page, self.retiring) = (None, false);
+        self.trouble.forget_reads();
         self.watched.anew();
-        self.owner = OwnerId::random();
+        self.former.push(std::mem::replace(&mut self.owner, OwnerId::random()));
+        if self.former.len() > FORMER {
+            self.former.remove(0);
+        }
         self.lease.send_replace(Instant::now());
         self.beating = true;
-        let (store, owner, name, lease) = (self.store.clone(), self.owner, self.name.clone(), self.settings.lease);
+        let (store, owner, card, lease) = (self.store.clone(), self.owner, self.card.clone(), self.settings.lease);
+        let former = self.former.clone();
         self.tasks.spawn(async move {
+            let patience = lease / 5;
+            let mut retired = Vec::new();
+            // Where that takes long, it is done later: then others may count a crash for a while.
+            for owner in former {
+                match timeout(patience, store.retire(owner)).await {
+                    Ok(Ok(())) => retired.push(owner),
+                    Ok(Err(_)) | Err(_) => break,
+                }
+            }
             let sent = Instant::now();
-            let beat = match store.enlist(owner, &name, lease).await {
+            let beat = match store.enlist(owner, &card, lease).await {
                 Ok(()) => store.heartbeat(owner, lease).await,
                 Err(error) => Err(error),
             };
-            Event::Beat { sent, beat }
+            Event::Anew { sent, retired, beat }
         });
     }
 }

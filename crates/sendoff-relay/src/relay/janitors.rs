@@ -6,6 +6,7 @@ use tokio::time::Instant;
 
 use super::event::Event;
 use super::running::Running;
+use super::trouble::Step;
 
 /// The pause between two steps of cleaning.
 pub(super) const CLEAN_PAUSE: Duration = Duration::from_millis(100);
@@ -23,17 +24,35 @@ fn rows_to_clean(settled: usize) -> usize {
 }
 
 impl Running {
-    pub(super) fn start_careful(&mut self) {
-        if self.suspecting {
+    /// One thing at a time: a group is noted, or the note of one that is done is taken back, or lanes are absolved.
+    pub(super) fn start_quarantine(&mut self, now: Instant) {
+        if self.suspecting || !self.trouble.allows(Step::Suspect, now) || !self.trouble.allows(Step::Absolve, now) {
             return;
         }
-        let Some((lane, place)) = self.desk.next_careful(Instant::now()) else {
-            return;
-        };
-        self.suspecting = true;
         let (store, owner) = (self.store.clone(), self.owner);
-        self.tasks
-            .spawn(async move { Event::Suspected(store.suspect(owner, lane, Some(&place)).await) });
+        let absolved = self.desk.absolve(self.watched.has_caught_up(), now);
+        if !absolved.is_empty() {
+            self.suspecting = true;
+            self.tasks.spawn(async move {
+                let done = store.absolve(owner, &absolved).await;
+                Event::Absolved(absolved, done)
+            });
+        } else if let Some((lane, places)) = self.desk.next_group(now) {
+            self.suspecting = true;
+            self.tasks.spawn(async move {
+                let noted = store.suspect(owner, lane, &places).await;
+                Event::Suspected { void: None, noted }
+            });
+        } else if let Some(lane) = self.desk.void_note() {
+            self.suspecting = true;
+            self.tasks.spawn(async move {
+                let noted = store.suspect(owner, lane, &[]).await;
+                Event::Suspected {
+                    void: Some(lane),
+                    noted,
+                }
+            });
+        }
     }
 
     pub(super) fn start_sweep(&mut self, now: Instant) {

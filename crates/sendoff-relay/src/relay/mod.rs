@@ -9,11 +9,14 @@ mod pulse;
 mod read;
 mod running;
 mod steps;
+mod trouble;
 
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
+use rustc_hash::FxHasher;
 use sendoff::context::Follow;
-use sendoff::store::RelayStore;
+use sendoff::store::{RelayCard, RelayStore};
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
@@ -76,6 +79,19 @@ impl Relay {
     /// As [`Relay::run`], when the store cannot be reached at the start, and when it refuses for good later.
     pub async fn run_once(self, stop: CancellationToken) -> Result<OnceReport> {
         self.start(stop, true).await
+    }
+
+    /// What other relays and people see of it.
+    fn card(&self) -> RelayCard {
+        let routes = self.plan.published_routes().to_text();
+        let mut hasher = FxHasher::default();
+        (&routes, self.plan.policies()).hash(&mut hasher);
+        RelayCard {
+            name: self.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            config: format!("{:016x}", hasher.finish()),
+            routes,
+        }
     }
 
     /// Its sinks, by name.

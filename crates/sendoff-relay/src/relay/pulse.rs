@@ -65,6 +65,11 @@ impl Watched {
         claimed
     }
 
+    /// Whether all that was ready was read since lanes were last gained.
+    pub(super) fn has_caught_up(&self) -> bool {
+        self.caught_up.is_some()
+    }
+
     /// Lanes were gained, of which nothing is known.
     pub(super) fn behind(&mut self) {
         self.caught_up = None;

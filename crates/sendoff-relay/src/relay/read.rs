@@ -5,13 +5,18 @@ use tokio::time::Instant;
 
 use super::event::Event;
 use super::running::{BUSY_PAUSE, Running};
+use super::trouble::Step;
 
 /// How much longer than it takes the waiting table is left alone after it was looked at.
 const DUE_REST: u32 = 10;
 
+/// How many messages are read at most while a sink is probed: those that are not needed would only go back to wait.
+const PROBE_PAGE: usize = 64;
+
 impl Running {
     pub(super) fn can_read(&self) -> bool {
         self.reader.is_some()
+            && self.unsure_page.is_none()
             && self.pauses_known
             && self.desk.lane_count() > 0
             && self.desk.in_hand() + self.settings.batch / 4 <= self.settings.window
@@ -19,7 +24,11 @@ impl Running {
     }
 
     pub(super) fn start_reading(&mut self, now: Instant) {
-        if now < self.next_poll || now >= *self.lease.borrow() || !self.can_read() {
+        if now < self.next_poll
+            || now >= *self.lease.borrow()
+            || !self.can_read()
+            || !self.trouble.allows(Step::Read, now)
+        {
             return;
         }
         let Some(mut reader) = self.reader.take() else { return };
@@ -32,8 +41,13 @@ impl Running {
         }
         let room = self.settings.window - self.desk.in_hand();
         let affordable = (self.settings.window_bytes - self.desk.bytes_in_hand()) / self.row_bytes.max(1);
+        let most = if self.desk.is_probed(now) {
+            PROBE_PAGE
+        } else {
+            usize::MAX
+        };
         let request = ReadRequest {
-            limit: self.settings.batch.min(room).min(affordable.max(16)),
+            limit: self.settings.batch.min(room).min(affordable.max(16)).min(most),
             settled: self.desk.take_gone(),
             forgotten: self.desk.take_forgotten(),
             skip_legs: if due { self.desk.shut_sinks(now) } else { Vec::new() },
@@ -55,7 +69,6 @@ impl Running {
 
     pub(super) fn take(&mut self, page: Page) {
         let now = Instant::now();
-        self.read_pause = Default::default();
         self.found_nothing = page.rows.is_empty() && !page.more && self.looks_everywhere;
         if page.rows.is_empty() {
             self.poll_pause = (self.poll_pause * 2).min(self.settings.idle_time.max(BUSY_PAUSE));
@@ -81,9 +94,29 @@ impl Running {
         let all = self.looks_at_ready && !page.more;
         let claimed = self.watched.read(self.read_begun, now, all);
         if self.stopping.is_none() {
-            self.desk.note_batches(&self.with_sink);
             self.desk.claim(claimed);
-            self.desk.take(rows, now);
+            self.admit_page(rows, now);
+        }
+    }
+
+    /// A message that has no route is a dead letter, unless another relay has one: that is known for sure from a heartbeat that
+    /// is younger than the message. Until then the page waits, and nothing more is read.
+    fn admit_page(&mut self, rows: Vec<Row>, now: Instant) {
+        if self.beat_sent < self.read_begun && self.desk.has_unroutable(&rows) {
+            self.unsure_page = Some(rows);
+            self.next_beat = now;
+            return;
+        }
+        self.desk.note_batches(&self.with_sink);
+        self.desk.take(rows, now);
+    }
+
+    /// A heartbeat has come back: a page that waited for it is taken in.
+    pub(super) fn admit_unsure_page(&mut self) {
+        if let Some(mut rows) = self.unsure_page.take() {
+            // Lanes may have been lost meanwhile, and gained again: their rows are read again.
+            rows.retain(|row| !self.lost.contains(&row.place().lane));
+            self.admit_page(rows, Instant::now());
         }
     }
 

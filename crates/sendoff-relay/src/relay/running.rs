@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use sendoff::store::{History, Lane, LaneGrant, OwnerId, Reader, RelayStore};
+use rustc_hash::FxHashMap;
+use sendoff::store::{History, Lane, LaneGrant, OwnerId, Reader, RelayCard, RelayStore, Routes, Row};
 use sendoff::{Error, ErrorKind, Result, Waker};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -15,6 +16,7 @@ use super::Relay;
 use super::event::Event;
 use super::janitors::RECHECK_PAUSE;
 use super::pulse::Watched;
+use super::trouble::{Step, Trouble};
 use crate::desk::Desk;
 use crate::follow::Followers;
 use crate::report::RunReport;
@@ -28,7 +30,11 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct Running {
     pub(super) store: Arc<dyn RelayStore>,
     pub(super) owner: OwnerId,
-    pub(super) name: String,
+    pub(super) card: RelayCard,
+    /// Names under which this relay lost its lease, until the store knows that it lives.
+    pub(super) former: Vec<OwnerId>,
+    pub(super) retiring: bool,
+    pub(super) trouble: Trouble,
     pub(super) settings: Settings,
     pub(super) desk: Desk,
     pub(super) waker: Waker,
@@ -39,6 +45,10 @@ pub(super) struct Running {
     pub(super) lease: watch::Sender<Instant>,
     pub(super) next_beat: Instant,
     pub(super) beating: bool,
+    /// When the last heartbeat was sent that came back.
+    pub(super) beat_sent: Instant,
+    /// Routes of other relays, by the hash of their configuration.
+    pub(super) known_routes: FxHashMap<String, Routes>,
     pub(super) acquiring: bool,
     pub(super) releasing: bool,
     /// Whether lanes may be held by this relay that it does not know of, because an answer was lost.
@@ -60,12 +70,13 @@ pub(super) struct Running {
 
     /// At home, or away reading.
     pub(super) reader: Option<Box<dyn Reader>>,
+    /// A page with a message that has no route here, and maybe one at another relay.
+    pub(super) unsure_page: Option<Vec<Row>>,
     pub(super) gained: Vec<LaneGrant>,
     pub(super) lost: Vec<Lane>,
     pub(super) next_poll: Instant,
     pub(super) poll_pause: Duration,
     pub(super) next_due: Instant,
-    pub(super) read_pause: Duration,
     pub(super) row_bytes: usize,
     /// The read that is under way, or was last, looks at both tables.
     pub(super) looks_everywhere: bool,
@@ -99,15 +110,16 @@ impl Running {
     /// Registers with the store. A daemon waits for a store that cannot be reached; a one-shot run does not.
     pub(super) async fn enlisted(relay: Relay, stop: CancellationToken, once: bool) -> Result<Self> {
         let owner = OwnerId::random();
-        let mut pause = Duration::from_millis(100);
+        let card = relay.card();
+        let (mut trouble, mut attempted) = (Trouble::default(), Instant::now());
         let sent = loop {
             let sent = Instant::now();
-            match relay.store.enlist(owner, &relay.name, relay.settings.lease).await {
+            match relay.store.enlist(owner, &card, relay.settings.lease).await {
                 Ok(()) => break sent,
                 Err(error) if error.is_temporary() && !once => {
-                    tracing::warn!(event = "store_unreachable", %error, "the relay waits for the store");
+                    attempted = trouble.failed(Step::Heartbeat, &error, Instant::now());
                     tokio::select! {
-                        () = sleep(pause) => pause = (pause * 2).min(LONGEST_PAUSE),
+                        () = sleep_until(attempted) => {}
                         () = stop.cancelled() => {
                             return Err(Error::new(ErrorKind::Unreachable, "stopped before the store could be reached")
                                 .with_source(error));
@@ -118,18 +130,22 @@ impl Running {
             }
         };
         let now = Instant::now();
+        trouble.succeeded(Step::Heartbeat, attempted, now);
         let rng = relay
             .settings
             .seed
             .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
         let watched = Watched::new(now, relay.hooks.observer.is_some(), relay.poked);
         let desk = Desk::new(relay.plan, relay.hooks, rng, &relay.settings);
-        tracing::info!(event = "relay_started", owner = %owner, name = relay.name, "the relay is enlisted");
+        tracing::info!(event = "relay_started", owner = %owner, name = card.name, config = card.config, "relay started");
         Ok(Self {
             reader: Some(relay.store.reader()),
             store: relay.store,
             owner,
-            name: relay.name,
+            card,
+            former: Vec::new(),
+            retiring: false,
+            trouble,
             with_sink: vec![0; desk.sink_count()],
             desk,
             followers: relay.followers,
@@ -139,6 +155,8 @@ impl Running {
             lease: watch::channel(sent + publishing_time(relay.settings.lease)).0,
             next_beat: now,
             beating: false,
+            beat_sent: sent,
+            known_routes: FxHashMap::default(),
             acquiring: false,
             releasing: false,
             unsure: false,
@@ -149,12 +167,12 @@ impl Running {
             asking: false,
             ask_soon: false,
             pauses_known: false,
+            unsure_page: None,
             gained: Vec::new(),
             lost: Vec::new(),
             next_poll: now,
             poll_pause: BUSY_PAUSE,
             next_due: now,
-            read_pause: Duration::ZERO,
             row_bytes: 16 << 10,
             looks_everywhere: false,
             looks_at_ready: false,
@@ -263,29 +281,41 @@ impl Running {
             return now >= deadline || !busy;
         }
         if self.once && self.settled_in && self.found_nothing && !busy && self.desk.in_hand() == 0 && !self.suspecting {
-            return self.reader.is_some();
+            return self.reader.is_some() && self.unsure_page.is_none();
         }
         false
     }
 
+    /// When to look again, if nothing happens before. What is under way needs no look: it wakes the relay when it ends.
     fn next_wake(&self, now: Instant) -> Instant {
-        let mut at = self.next_beat;
+        let mut at = now + LONGEST_PAUSE;
+        if !self.beating {
+            at = at.min(self.trouble.until(Step::Heartbeat, self.next_beat));
+        }
         if let Some(deadline) = self.stopping {
             at = at.min(deadline);
         } else {
-            at = at.min(self.next_sweep).min(self.next_clean);
-            if self.can_read() {
-                at = at.min(self.next_poll);
+            if !self.sweeping {
+                at = at.min(self.next_sweep);
+            }
+            if !self.cleaning && !self.once {
+                at = at.min(self.next_clean);
+            }
+            if self.can_read() && now < *self.lease.borrow() {
+                at = at.min(self.trouble.until(Step::Read, self.next_poll));
             }
             if let Some(probe) = self.desk.next_probe(now) {
                 at = at.min(probe);
             }
         }
+        if let Some(retry) = self.trouble.next(now) {
+            at = at.min(retry);
+        }
         if let Some(refused) = self.desk.next_refused().filter(|_| !self.settling) {
             at = at.min(refused);
         }
         at = self.watched.next().map_or(at, |pulse| at.min(pulse));
-        // An event that is already due but whose work is under way must not turn this into a busy loop.
+        // Something that is due but cannot be done yet must not turn this into a busy loop.
         if at <= now { now + BUSY_PAUSE } else { at }
     }
 

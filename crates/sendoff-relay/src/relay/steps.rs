@@ -1,11 +1,13 @@
 //! What comes back, and what is started next.
 
-use sendoff::Error;
+use sendoff::store::Heartbeat;
+use sendoff::{Error, Result};
 use tokio::time::Instant;
 
 use super::event::Event;
 use super::janitors::{CLEAN_PAUSE, RECHECK_REST};
-use super::running::{LONGEST_PAUSE, Running};
+use super::running::Running;
+use super::trouble::Step;
 use crate::publish::Published;
 use crate::settle::Written;
 
@@ -17,7 +19,7 @@ impl Running {
         self.start_releasing();
         self.start_asking();
         if self.stopping.is_none() {
-            self.start_careful();
+            self.start_quarantine(now);
             self.start_reading(now);
             self.start_sweep(now);
             self.start_recheck(now);
@@ -27,15 +29,21 @@ impl Running {
 
     pub(super) fn handle(&mut self, event: Event) {
         match event {
-            Event::Beat { sent, beat } => {
-                self.beating = false;
-                match beat {
-                    Ok(beat) if beat.alive => self.alive(sent, &beat),
-                    Ok(_) => {
-                        tracing::warn!(event = "lease_lost", owner = %self.owner, "the lease ran out; starting anew");
-                        self.start_anew();
-                    }
-                    Err(error) => self.complain("heartbeat", error),
+            Event::Beat { sent, beat, evicted } => {
+                if let Err(error) = evicted {
+                    self.complain(Step::Evict, error);
+                }
+                self.beaten(sent, beat);
+            }
+            Event::Anew { sent, retired, beat } => {
+                self.former.retain(|owner| !retired.contains(owner));
+                self.beaten(sent, beat);
+            }
+            Event::Retired { owner, retired } => {
+                self.retiring = false;
+                match retired {
+                    Ok(()) => self.former.retain(|other| *other != owner),
+                    Err(error) => _ = self.complain(Step::Retire, error),
                 }
             }
             Event::Acquired(acquired) => {
@@ -45,7 +53,7 @@ impl Running {
                     Err(error) => {
                         // Lanes may be ours without our knowing of them: they would be nobody's.
                         self.unsure = true;
-                        self.complain("acquire", error);
+                        self.complain(Step::Acquire, error);
                     }
                 }
             }
@@ -56,7 +64,7 @@ impl Running {
                         self.unsure = false;
                         self.hurry_anew();
                     }
-                    Err(error) => self.complain("disown", error),
+                    Err(error) => _ = self.complain(Step::Disown, error),
                 }
             }
             Event::Released(lanes, released) => {
@@ -66,7 +74,7 @@ impl Running {
                         self.lose(&lanes);
                         self.hurry_anew();
                     }
-                    Err(error) => self.complain("release", error),
+                    Err(error) => _ = self.complain(Step::Release, error),
                 }
             }
             Event::Read { reader, page } => {
@@ -75,12 +83,11 @@ impl Running {
                     Ok(page) if page.history_changed => self.read_another_history(),
                     Ok(page) => {
                         self.reader_is_behind = false;
+                        self.succeeded(Step::Read, self.read_begun);
                         self.take(page);
                     }
                     Err(error) => {
-                        self.complain("read", error);
-                        self.read_pause = (self.read_pause * 2).clamp(self.settings.idle_time, LONGEST_PAUSE);
-                        self.next_poll = Instant::now() + self.read_pause;
+                        self.next_poll = self.complain(Step::Read, error);
                     }
                 }
             }
@@ -95,6 +102,7 @@ impl Running {
                 match published {
                     Published::Answered(outcomes) => {
                         self.desk.tell_published(sink, &tickets, &outcomes, begun, now);
+                        self.desk.begin_answers(sink, &outcomes, begun);
                         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
                             self.desk.outcome(sink, ticket, outcome, now);
                         }
@@ -124,14 +132,30 @@ impl Running {
                     self.next_poll = self.next_due;
                 }
             }
-            Event::Suspected(noted) => {
+            Event::Suspected { void, noted } => {
                 self.suspecting = false;
-                match noted {
-                    Ok(()) => self.desk.admit_careful(Instant::now()),
-                    Err(error) => {
-                        self.complain("suspect", error);
-                        self.desk.careful_failed();
+                match (noted, void) {
+                    (Ok(()), Some(_)) => {}
+                    (Ok(()), None) => self.desk.group_noted(Instant::now()),
+                    (Err(error), void) => {
+                        self.complain(Step::Suspect, error);
+                        match void {
+                            Some(lane) => self.desk.note_stays(lane),
+                            None => self.desk.group_not_noted(),
+                        }
                     }
+                }
+            }
+            // What could not be written costs a quarantine more, after the next crash.
+            Event::Absolved(lanes, absolved) => {
+                self.suspecting = false;
+                match absolved {
+                    Ok(()) => tracing::info!(
+                        event = "quarantine_ended",
+                        lanes = lanes.len(),
+                        "lanes have no crashes any more"
+                    ),
+                    Err(error) => _ = self.complain(Step::Absolve, error),
                 }
             }
             Event::Swept(swept) => {
@@ -146,7 +170,7 @@ impl Running {
                         );
                         self.next_due = Instant::now();
                     }
-                    Err(error) => self.complain("sweep", error),
+                    Err(error) => _ = self.complain(Step::Sweep, error),
                 }
             }
             Event::Rechecked { begun, lanes, blocked } => {
@@ -155,14 +179,14 @@ impl Running {
                 self.next_recheck = self.next_recheck.max(now + (now - begun) * RECHECK_REST);
                 match blocked {
                     Ok(blocked) => self.desk.recheck(&lanes, blocked),
-                    Err(error) => self.complain("recheck", error),
+                    Err(error) => _ = self.complain(Step::Recheck, error),
                 }
             }
             Event::Paused { asked, paused } => {
                 self.asking = false;
                 match paused {
                     Ok(paused) => self.heed(&paused, asked),
-                    Err(error) => self.complain("paused", error),
+                    Err(error) => _ = self.complain(Step::Pauses, error),
                 }
             }
             Event::Cleaned(cleaned) => {
@@ -170,23 +194,46 @@ impl Running {
                 match cleaned {
                     Ok(true) => self.next_clean = Instant::now() + CLEAN_PAUSE,
                     Ok(false) => {}
-                    Err(error) => self.complain("clean", error),
-                }
-            }
-            Event::Chore(done) => {
-                if let Err(error) = done {
-                    self.complain("chore", error);
+                    Err(error) => _ = self.complain(Step::Clean, error),
                 }
             }
         }
     }
 
-    /// Trouble is tried again for as long as it takes; but somebody waits for a run that does what is due and ends.
-    fn complain(&mut self, step: &'static str, error: Error) {
-        tracing::warn!(event = "step_failed", step, %error, "tried again later");
+    /// A heartbeat has come back.
+    fn beaten(&mut self, sent: Instant, beat: Result<Heartbeat>) {
+        self.beating = false;
+        match beat {
+            Ok(beat) if beat.alive => {
+                self.succeeded(Step::Heartbeat, sent);
+                self.alive(sent, &beat);
+            }
+            Ok(_) => {
+                tracing::warn!(event = "lease_lost", owner = %self.owner, "the lease ran out; starting anew");
+                self.start_anew();
+            }
+            Err(error) => {
+                self.complain(Step::Heartbeat, error);
+            }
+        }
+    }
+
+    /// Trouble is tried again for as long as it takes; but somebody waits for a run that does what is due and ends. Returns
+    /// when to try again.
+    fn complain(&mut self, step: Step, error: Error) -> Instant {
+        let again = self.trouble.failed(step, &error, Instant::now());
         if self.once && !error.is_temporary() && self.stopping.is_none() {
             self.failure = Some(error);
             self.begin_to_stop();
+        }
+        again
+    }
+
+    /// After an outage everything is looked at right away.
+    fn succeeded(&mut self, step: Step, begun: Instant) {
+        let now = Instant::now();
+        if self.trouble.succeeded(step, begun, now) {
+            (self.next_poll, self.next_due, self.next_beat) = (now, now, now);
         }
     }
 

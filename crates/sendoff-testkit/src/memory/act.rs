@@ -195,12 +195,15 @@ impl Tables {
             lane: i64::from(lane),
             epoch: row.epoch,
             owner: row.owner.map(|owner| owner.0),
-            relay: row.owner.and_then(|owner| self.relay_names.get(&owner).cloned()),
+            relay: row
+                .owner
+                .and_then(|owner| self.cards.get(&owner))
+                .map(|card| card.name.clone()),
             until: row
                 .owner
                 .and_then(|owner| self.relays.get(&owner))
                 .map(|lease| time(lease.until)),
-            crashes: i64::from(row.crashes),
+            crashes: row.crashed.len() as i64,
             ready: self.ready.keys().filter(|(of, _)| *of == lane).count() as u64,
         };
         (0..).zip(&self.lanes).map(view).collect()

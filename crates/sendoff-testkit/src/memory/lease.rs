@@ -1,6 +1,6 @@
 //! Leases: who holds which lane.
 
-use sendoff::store::{Heartbeat, History, Lane, LaneGrant, OwnerId, Place, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Place, Suspect};
 use sendoff::{Error, ErrorKind, Result};
 
 use super::clock::Micros;
@@ -20,11 +20,20 @@ impl Tables {
         let valid = self.relays.iter().filter(|(_, lease)| lease.is_valid(now));
         Heartbeat {
             alive,
-            relays: valid.map(|(owner, _)| *owner).collect(),
+            relays: valid.map(|(owner, _)| self.live(*owner)).collect(),
             history: Some(History {
                 server: self.history.to_string(),
                 head: self.next_seq - 1,
             }),
+        }
+    }
+
+    fn live(&self, owner: OwnerId) -> LiveRelay {
+        let card = self.cards.get(&owner).cloned().unwrap_or_default();
+        LiveRelay {
+            owner,
+            config: card.config,
+            routes: card.routes,
         }
     }
 
@@ -46,12 +55,10 @@ impl Tables {
             LaneGrant {
                 lane,
                 epoch: row.epoch,
-                crashes: row.crashes,
-                suspect: row.suspect.clone().map(|(seq, id, leg)| Suspect {
-                    seq,
-                    id,
-                    leg,
-                    crashes: row.suspect_crashes,
+                crashes: row.crashed.len() as u32,
+                suspect: row.suspect.clone().map(|suspect| Suspect {
+                    crashes: row.suspect_crashed.len() as u32,
+                    ..suspect
                 }),
             }
         };
@@ -60,14 +67,19 @@ impl Tables {
 
     pub(super) fn release(&mut self, owner: OwnerId, lanes: &[Lane]) {
         for row in self.held_by(owner, lanes) {
-            row.give_up();
+            row.give_up(owner);
         }
     }
 
     pub(super) fn retire(&mut self, owner: OwnerId) {
-        for row in self.lanes.iter_mut().filter(|row| row.owner == Some(owner)) {
-            row.give_up();
-            row.crashes = 0;
+        for row in &mut self.lanes {
+            // It lives: whatever was counted against it was no crash.
+            row.crashed.retain(|crashed| *crashed != owner);
+            row.suspect_crashed.retain(|crashed| *crashed != owner);
+            if row.owner == Some(owner) {
+                row.give_up(owner);
+                row.crashed.clear();
+            }
         }
         self.relays.remove(&owner);
     }
@@ -77,31 +89,41 @@ impl Tables {
         self.relays.retain(|_, lease| lease.is_valid(now));
         let mut freed = 0;
         for row in &mut self.lanes {
-            let vanished = row.owner.is_some_and(|owner| !self.relays.contains_key(&owner));
-            if vanished {
-                row.owner = None;
-                row.epoch += 1;
-                row.crashes += 1;
-                row.suspect_crashes += u32::from(row.suspect.is_some());
-                freed += 1;
+            let Some(owner) = row.owner.filter(|owner| !self.relays.contains_key(owner)) else {
+                continue;
+            };
+            row.owner = None;
+            row.epoch += 1;
+            row.crashed.push(owner);
+            if row.suspect_by.take() == Some(owner) {
+                row.suspect_crashed.push(owner);
             }
+            freed += 1;
         }
         freed
     }
 
     pub(super) fn absolve(&mut self, owner: OwnerId, lanes: &[Lane]) {
         for row in self.held_by(owner, lanes) {
-            row.crashes = 0;
+            row.crashed.clear();
+            row.forget_suspect();
         }
     }
 
-    pub(super) fn suspect(&mut self, owner: OwnerId, lane: Lane, suspect: Option<&Place>) {
-        let suspect = suspect.map(|place| (place.seq, place.id.clone(), place.leg.clone()));
-        for row in self.held_by(owner, &[lane]) {
-            if row.suspect != suspect || suspect.is_none() {
-                row.suspect_crashes = 0;
+    pub(super) fn suspect(&mut self, owner: OwnerId, lane: Lane, rows: &[Place]) {
+        let suspect = Suspect::of(rows);
+        for (at, row) in (0..).zip(&mut self.lanes) {
+            let held = row.owner == Some(owner);
+            if held && at == lane {
+                let same = |(old, new): (&Suspect, &Suspect)| old.is_same(new);
+                if !row.suspect.as_ref().zip(suspect.as_ref()).is_some_and(same) {
+                    row.suspect_crashed.clear();
+                }
+                row.suspect_by = suspect.as_ref().map(|_| owner);
+                row.suspect.clone_from(&suspect);
+            } else if held && row.suspect_by == Some(owner) {
+                row.forget_suspect();
             }
-            row.suspect.clone_from(&suspect);
         }
     }
 
@@ -114,10 +136,16 @@ impl Tables {
 
 impl LaneRow {
     /// The owner lets go of its own will, so what it worked on is no suspect.
-    fn give_up(&mut self) {
+    fn give_up(&mut self, owner: OwnerId) {
         self.owner = None;
         self.epoch += 1;
-        self.suspect = None;
-        self.suspect_crashes = 0;
+        if self.suspect_by == Some(owner) {
+            self.forget_suspect();
+        }
+    }
+
+    fn forget_suspect(&mut self) {
+        (self.suspect, self.suspect_by) = (None, None);
+        self.suspect_crashed.clear();
     }
 }

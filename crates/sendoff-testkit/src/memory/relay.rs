@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayStore, Room, SettleReport,
-    Settlement, Verdict, Vitals, Windows,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayCard, RelayStore, Room,
+    SettleReport, Settlement, Verdict, Vitals, Windows,
 };
 
 use super::clock::{Micros, span, time};
@@ -31,10 +31,10 @@ impl RelayStore for MemoryStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()> {
+    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         self.call(Verb::Enlist, |tables, now| {
             tables.enlist(owner, span(lease), now);
-            tables.relay_names.insert(owner, name.to_owned());
+            tables.cards.insert(owner, card.clone());
         })
         .await
     }
@@ -65,8 +65,8 @@ impl RelayStore for MemoryStore {
         self.call(Verb::Absolve, |tables, _| tables.absolve(owner, lanes)).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()> {
-        self.call(Verb::Suspect, |tables, _| tables.suspect(owner, lane, row))
+    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+        self.call(Verb::Suspect, |tables, _| tables.suspect(owner, lane, rows))
             .await
     }
 

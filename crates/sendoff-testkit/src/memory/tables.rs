@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use sendoff::store::{AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RetryState, Room, RowId};
+use sendoff::store::{
+    AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RelayCard, RetryState, Room, Suspect,
+};
 use sendoff::{Headers, Uuid};
 
 use super::clock::{Micros, span, time};
@@ -30,7 +32,7 @@ pub(super) struct Tables {
     pub(super) delivered: Vec<Kept>,
     pub(super) relays: BTreeMap<OwnerId, Lease>,
     /// What people call them.
-    pub(super) relay_names: BTreeMap<OwnerId, String>,
+    pub(super) cards: BTreeMap<OwnerId, RelayCard>,
     pub(super) lanes: Vec<LaneRow>,
     pub(super) dedup: Dedup,
     pub(super) paused: BTreeMap<(String, String), PauseView>,
@@ -47,7 +49,7 @@ impl Tables {
             dead: BTreeMap::new(),
             delivered: Vec::new(),
             relays: BTreeMap::new(),
-            relay_names: BTreeMap::new(),
+            cards: BTreeMap::new(),
             lanes: vec![LaneRow::default(); usize::from(LANES)],
             dedup: Dedup {
                 window: span(dedup_window),
@@ -253,7 +255,11 @@ impl Lease {
 pub(super) struct LaneRow {
     pub(super) epoch: i64,
     pub(super) owner: Option<OwnerId>,
-    pub(super) crashes: u32,
-    pub(super) suspect: Option<(i64, RowId, Option<Arc<str>>)>,
-    pub(super) suspect_crashes: u32,
+    /// Owners that vanished while they held it, since it was last absolved.
+    pub(super) crashed: Vec<OwnerId>,
+    pub(super) suspect: Option<Suspect>,
+    /// Who works on the suspect now.
+    pub(super) suspect_by: Option<OwnerId>,
+    /// Owners that vanished while they worked on the suspect.
+    pub(super) suspect_crashed: Vec<OwnerId>,
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use sendoff::store::{
     Command, DeadReason, EmitStore, EmitTransaction, Filter, LegSettlement, OperateStore, OwnerId, ReadRequest,
-    RelayStore, Row, Settlement, Verdict,
+    RelayCard, RelayStore, Row, Settlement, Verdict,
 };
 use sendoff::{ErrorKind, Message};
 
@@ -22,7 +22,7 @@ async fn emit(store: &MemoryStore, key: &str) -> Message {
 
 async fn relay(store: &MemoryStore) -> OwnerId {
     let owner = OwnerId::random();
-    store.enlist(owner, "test", LEASE).await.unwrap();
+    store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
     owner
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{Lane, OwnerId, RelayStore};
+use sendoff::store::{Lane, OwnerId, RelayCard, RelayStore};
 use tokio::time::Instant;
 
 use super::registry::{CaseResult, cases};
@@ -53,12 +53,12 @@ async fn a_heartbeat_lists_everybody_in_order(scene: Scene) -> CaseResult {
     for owner in &owners {
         let beat = relay.heartbeat(*owner, LONG_LEASE).await?;
         assert!(beat.alive);
-        assert_eq!(beat.relays, owners);
+        assert_eq!(beat.owners(), owners);
     }
     // One that never enlisted is told so, and sees the others.
     let beat = other.heartbeat(OwnerId::random(), LONG_LEASE).await?;
     assert!(!beat.alive);
-    assert_eq!(beat.relays, owners);
+    assert_eq!(beat.owners(), owners);
     Ok(())
 }
 
@@ -78,7 +78,7 @@ async fn a_lease_that_ran_out_is_not_renewed(scene: Scene) -> CaseResult {
     // Nobody has evicted it yet. Its lanes may be another's at any moment, so it must not come back.
     let beat = relay.store.heartbeat(relay.owner, LONG_LEASE).await?;
     assert!(!beat.alive);
-    assert!(!beat.relays.contains(&relay.owner));
+    assert!(!beat.owners().contains(&relay.owner));
     Ok(())
 }
 
@@ -119,7 +119,7 @@ async fn a_relay_that_retires_leaves_nothing_behind(scene: Scene) -> CaseResult 
     // Once more is no harm, and takes nothing from others.
     one.store.retire(one.owner).await?;
     let beat = other.store.heartbeat(other.owner, LONG_LEASE).await?;
-    assert_eq!((beat.alive, beat.relays), (true, vec![other.owner]));
+    assert_eq!((beat.alive, beat.owners()), (true, vec![other.owner]));
     Ok(())
 }
 
@@ -240,7 +240,8 @@ async fn one_life(store: &dyn RelayStore, ledger: &Mutex<Ledger>, rng: &mut fast
     // Databases whose clock is coarse may cut a lease short by one tick.
     let mut sure_until = Instant::now() + lease - Duration::from_millis(10);
     let mut held: Vec<Lane> = Vec::new();
-    persistently(|| store.enlist(owner, "random", lease))
+    let card = RelayCard::named("random");
+    persistently(|| store.enlist(owner, &card, lease))
         .await
         .expect("to enlist");
     for _ in 0..rng.usize(3..12) {

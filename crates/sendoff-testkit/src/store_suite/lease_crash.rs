@@ -16,6 +16,11 @@ cases![
     another_suspect_starts_from_none,
     a_suspect_that_is_done_with_is_forgotten,
     a_suspect_of_a_clean_release_is_forgotten,
+    a_suspect_that_another_left_survives_a_release,
+    only_the_last_note_of_an_owner_is_under_suspicion,
+    a_relay_that_shows_that_it_lives_has_not_crashed,
+    a_relay_that_returns_before_anybody_missed_it_leaves_no_crash,
+    a_long_row_of_crashes_is_counted_up_to_twenty,
     only_the_owner_names_a_suspect,
 ];
 
@@ -83,51 +88,59 @@ fn place(seq: i64, leg: Option<&str>) -> Place {
     }
 }
 
+/// The suspect of the lane, without its crashes, and these.
+fn suspect_in(grant: &LaneGrant) -> Option<(Suspect, u32)> {
+    let suspect = grant.suspect.clone()?;
+    let crashes = suspect.crashes;
+    Some((Suspect { crashes: 0, ..suspect }, crashes))
+}
+
 async fn a_suspect_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
-    for (crashes, leg) in [(1, None), (2, None), (1, Some("sink")), (2, Some("sink"))] {
-        relay.store.suspect(relay.owner, LANE, Some(&place(42, leg))).await?;
+    let one = |leg| vec![place(42, leg)];
+    let group = vec![place(43, None), place(41, Some("sink")), place(42, None)];
+    let noted = [
+        (1, one(None)),
+        (2, one(None)),
+        (1, one(Some("sink"))),
+        (2, one(Some("sink"))),
+        (1, group.clone()),
+        (2, group),
+    ];
+    for (crashes, rows) in noted {
+        relay.store.suspect(relay.owner, LANE, &rows).await?;
         let (next, grant) = crash(&scene, &relay).await?;
-        let expected = Suspect {
-            seq: 42,
-            id: Uuid::from_u128(42).into(),
-            leg: leg.map(Into::into),
-            crashes,
-        };
-        assert_eq!(grant.suspect, Some(expected));
+        let expected = Suspect::of(&rows).expect("there are rows");
+        assert_eq!(suspect_in(&grant), Some((expected, crashes)));
         relay = next;
     }
-    // It stays suspect even when the next owner vanishes before it comes to it.
+    // It stays suspect when the next owner vanishes before it comes to it, and that is no crash on it.
     let (_, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect.map(|suspect| suspect.crashes), Some(3));
+    let suspect = grant.suspect.expect("it is remembered");
+    assert_eq!((suspect.first, suspect.last, suspect.crashes), (41, 43, 2));
     Ok(())
 }
 
 async fn another_suspect_starts_from_none(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, Some(&place(1, None))).await?;
+    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
     let (relay, _) = crash(&scene, &relay).await?;
-    relay.store.suspect(relay.owner, LANE, Some(&place(2, None))).await?;
+    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
     let (_, grant) = crash(&scene, &relay).await?;
     let suspect = grant.suspect.expect("there is one");
-    assert_eq!((suspect.seq, suspect.crashes, grant.crashes), (2, 1, 2));
+    assert_eq!((suspect.first, suspect.crashes, grant.crashes), (2, 1, 2));
     Ok(())
 }
 
 async fn a_suspect_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay
-        .store
-        .suspect(relay.owner, LANE, Some(&place(1, Some("sink"))))
-        .await?;
-    relay.store.suspect(relay.owner, LANE, None).await?;
+    let row = [place(1, Some("sink"))];
+    relay.store.suspect(relay.owner, LANE, &row).await?;
+    relay.store.suspect(relay.owner, LANE, &[]).await?;
     let (relay, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect, None);
     // Its crashes are forgotten with it.
-    relay
-        .store
-        .suspect(relay.owner, LANE, Some(&place(1, Some("sink"))))
-        .await?;
+    relay.store.suspect(relay.owner, LANE, &row).await?;
     let (_, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect.map(|suspect| suspect.crashes), Some(1));
     Ok(())
@@ -135,10 +148,107 @@ async fn a_suspect_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
 
 async fn a_suspect_of_a_clean_release_is_forgotten(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, Some(&place(1, None))).await?;
+    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
     relay.release(&[LANE]).await?;
     let grants = relay.acquire(1).await?;
     assert_eq!((grants[0].lane, &grants[0].suspect), (LANE, &None));
+    Ok(())
+}
+
+async fn a_suspect_that_another_left_survives_a_release(scene: Scene) -> CaseResult {
+    let relay = scene.relay().await?;
+    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+    let (mut relay, _) = crash(&scene, &relay).await?;
+    relay.release(&[LANE]).await?;
+    let grants = relay.acquire(1).await?;
+    assert_eq!(grants[0].suspect.as_ref().map(|suspect| suspect.crashes), Some(1));
+    relay.store.absolve(relay.owner, &[LANE]).await?;
+    let (_, grant) = crash(&scene, &relay).await?;
+    assert_eq!((grant.crashes, grant.suspect), (1, None), "absolving forgets it");
+    Ok(())
+}
+
+/// A relay works on one group at a time: what it noted before, in another lane, is not what it died on.
+async fn only_the_last_note_of_an_owner_is_under_suspicion(scene: Scene) -> CaseResult {
+    let other = |seq| Place {
+        lane: 6,
+        ..place(seq, None)
+    };
+    let relay = scene.relay().await?;
+    relay.store.suspect(relay.owner, 6, &[other(1)]).await?;
+    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
+    let mut next = scene.idle_relay().await?;
+    relay.vanish(&next).await?;
+    scene.subject.relay.evict().await?;
+    let grants = next.acquire(usize::MAX).await?;
+    let suspects: Vec<_> = grants
+        .iter()
+        .filter_map(|grant| Some((grant.lane, grant.suspect.as_ref()?.first)))
+        .collect();
+    assert_eq!(suspects, [(LANE, 2)]);
+    // What a dead relay left in another lane stays.
+    next.store.suspect(next.owner, 6, &[other(3)]).await?;
+    let (_, grant) = crash(&scene, &next).await?;
+    assert_eq!(
+        suspect_in(&grant).map(|(suspect, crashes)| (suspect.first, crashes)),
+        Some((2, 1))
+    );
+    Ok(())
+}
+
+/// A relay that lost its lease, in an outage or because it was stopped for a while, has not crashed.
+async fn a_relay_that_shows_that_it_lives_has_not_crashed(scene: Scene) -> CaseResult {
+    let relay = scene.relay().await?;
+    relay.store.suspect(relay.owner, LANE, &[place(7, None)]).await?;
+    let (second, grant) = crash(&scene, &relay).await?;
+    assert_eq!(
+        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (1, Some(1))
+    );
+    second.store.suspect(second.owner, LANE, &[place(7, None)]).await?;
+    let (third, grant) = crash(&scene, &second).await?;
+    assert_eq!(
+        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (2, Some(2))
+    );
+    relay.store.retire(relay.owner).await?;
+    let (fourth, grant) = crash(&scene, &third).await?;
+    let counted = (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1));
+    assert_eq!(
+        counted,
+        (2, Some(1)),
+        "the second and the third, and on the suspect the second"
+    );
+    for gone in [second, third] {
+        gone.store.retire(gone.owner).await?;
+    }
+    let (_, grant) = crash(&scene, &fourth).await?;
+    assert_eq!(
+        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (1, Some(0))
+    );
+    Ok(())
+}
+
+async fn a_relay_that_returns_before_anybody_missed_it_leaves_no_crash(scene: Scene) -> CaseResult {
+    let relay = scene.relay().await?;
+    let mut next = scene.idle_relay().await?;
+    relay.vanish(&next).await?;
+    relay.store.retire(relay.owner).await?;
+    scene.subject.relay.evict().await?;
+    let grants = next.acquire(usize::MAX).await?;
+    assert!(!grants.is_empty() && grants.iter().all(|grant| grant.crashes == 0));
+    Ok(())
+}
+
+async fn a_long_row_of_crashes_is_counted_up_to_twenty(scene: Scene) -> CaseResult {
+    let mut relay = scene.relay().await?;
+    for _ in 0..22 {
+        relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+        relay = crash(&scene, &relay).await?.0;
+    }
+    let (_, grant) = crash(&scene, &relay).await?;
+    assert!(grant.crashes >= 20 && grant.suspect.is_some_and(|suspect| suspect.crashes >= 20));
     Ok(())
 }
 
@@ -147,17 +257,13 @@ async fn only_the_owner_names_a_suspect(scene: Scene) -> CaseResult {
     // A store may refuse it or pass it over; nothing is noted either way.
     let passed_over =
         |noted: sendoff::Result<()>| noted.map_or_else(|error| error.kind() == ErrorKind::LeaseLost, |()| true);
-    assert!(passed_over(
-        stranger
-            .store
-            .suspect(stranger.owner, LANE, Some(&place(1, None)))
-            .await
-    ));
+    let rows = [place(1, None)];
+    assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, &rows).await));
     let (relay, grant) = crash(&scene, &relay).await?;
     assert_eq!(grant.suspect, None);
-    relay.store.suspect(relay.owner, LANE, Some(&place(2, None))).await?;
-    assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, None).await));
+    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
+    assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, &[]).await));
     let (_, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect.map(|suspect| suspect.seq), Some(2));
+    assert_eq!(grant.suspect.map(|suspect| suspect.first), Some(2));
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sendoff::Result;
 use sendoff::store::{
-    DeadReason, Delivery, Lane, LaneGrant, LegSettlement, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
-    RetryState, Row, SettleReport, Settlement, Verdict,
+    DeadReason, Delivery, Lane, LaneGrant, LegSettlement, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
+    RelayStore, RetryState, Row, SettleReport, Settlement, Verdict,
 };
 use tokio::time::{Instant, sleep};
 
@@ -26,7 +26,7 @@ pub(super) struct ManualRelay {
 impl ManualRelay {
     pub(super) async fn enlist(store: Arc<dyn RelayStore>, lease: Duration) -> Result<Self> {
         let owner = OwnerId::random();
-        store.enlist(owner, "by hand", lease).await?;
+        store.enlist(owner, &RelayCard::named("by hand"), lease).await?;
         Ok(Self {
             owner,
             epochs: BTreeMap::new(),
@@ -63,7 +63,7 @@ impl ManualRelay {
         let began = Instant::now();
         loop {
             let beat = witness.store.heartbeat(witness.owner, super::scene::LONG_LEASE).await?;
-            if !beat.relays.contains(&self.owner) {
+            if !beat.owners().contains(&self.owner) {
                 return Ok(());
             }
             assert!(began.elapsed() < PATIENCE, "a lease of 1 ms does not run out");

@@ -3,7 +3,9 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Command, DeadReason, Filter, Hasten, LegSettlement, Settlement, Status, Stored, Verdict};
+use sendoff::store::{
+    Command, DeadReason, Filter, Hasten, LegSettlement, RelayCard, Settlement, Status, Stored, Verdict,
+};
 use sendoff::{Delivery, Uuid};
 
 use super::Setup;
@@ -218,12 +220,18 @@ async fn a_suspect_is_a_message_and_not_a_number(scene: Scene) -> CaseResult {
     let mut other = place.clone();
     other.id = Uuid::from_u128(1).into();
     for (suspect, crashes) in [(&place, 1), (&place, 2), (&other, 1)] {
-        relay.store.suspect(relay.owner, place.lane, Some(suspect)).await?;
+        relay
+            .store
+            .suspect(relay.owner, place.lane, std::slice::from_ref(suspect))
+            .await?;
         let next = scene.idle_relay().await?;
         relay.vanish(&next).await?;
         next.store.evict().await?;
         // The same owner comes back, as the next one would.
-        relay.store.enlist(relay.owner, "again", LONG_LEASE).await?;
+        relay
+            .store
+            .enlist(relay.owner, &RelayCard::named("again"), LONG_LEASE)
+            .await?;
         let grants = relay.store.acquire(relay.owner, usize::MAX).await?;
         let grant = grants.iter().find(|grant| grant.lane == place.lane).expect("all lanes");
         let found = grant.suspect.as_ref().expect("a suspect");
@@ -298,7 +306,7 @@ async fn a_lease_further_ahead_than_its_length_is_none(scene: Scene) -> CaseResu
     scene.subject.database.execute(&step_back).await?;
     assert!(!held().await?, "nobody holds the lane");
     let beat = other.store.heartbeat(other.owner, Duration::from_secs(10)).await?;
-    assert_eq!(beat.relays, [other.owner]);
+    assert_eq!(beat.owners(), [other.owner]);
     let settlement = gone.settlement(&read[0], vec![]);
     assert_eq!(gone.settle(&[settlement]).await?.lost, [read[0].place.lane]);
     assert!(other.store.evict().await? > 0);

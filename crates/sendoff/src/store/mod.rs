@@ -21,6 +21,7 @@ mod migrate;
 mod operate;
 mod read;
 mod relay;
+mod routes;
 mod row_id;
 mod settle;
 mod settle_plan;
@@ -32,13 +33,14 @@ pub use delivery::{Delivery, Lane, Place, Room};
 pub use emit::{EmitStore, EmitTransaction};
 pub use history::History;
 pub use item::{Claim, Item, ItemCounts, ItemState, StoredItem};
-pub use lease::{Heartbeat, LaneGrant, OwnerId, Suspect};
+pub use lease::{Heartbeat, LaneGrant, LiveRelay, OwnerId, RelayCard, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{
     AuditView, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary, Windows,
 };
 pub use read::{InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
+pub use routes::Routes;
 pub use row_id::RowId;
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};
 pub use settle_plan::{DeathStep, KeepStep, PlannedKeys, SettlePlan, WaitStep};

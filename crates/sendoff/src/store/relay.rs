@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 
-use super::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, SettleReport, Settlement, Vitals};
+use super::{
+    BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, RelayCard, SettleReport, Settlement, Vitals,
+};
 use crate::Result;
 
 /// How much there is.
@@ -43,7 +45,7 @@ pub trait RelayStore: Send + Sync + 'static {
     fn lanes(&self) -> Lane;
 
     /// Registers a relay with a lease that runs out after `lease` unless a heartbeat renews it.
-    async fn enlist(&self, owner: OwnerId, name: &str, lease: Duration) -> Result<()>;
+    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()>;
 
     /// Renews the lease, unless it has run out or was taken away, and tells who else is there. A lease that ends further
     /// ahead than its length, because the database's clock stepped back, counts for nobody else, but its owner may renew it.
@@ -56,20 +58,24 @@ pub trait RelayStore: Send + Sync + 'static {
     /// Gives lanes back at once, for others to take. Lanes that it does not hold are passed over.
     async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()>;
 
-    /// Gives everything back and strikes the relay off, at a clean stop.
+    /// Gives everything back and strikes the relay off, at a clean stop; its lanes have no crashes any more. A relay that
+    /// lost its lease calls it, too, as soon as it can, and goes on under another name: it has not crashed, so whatever was
+    /// counted against it on lanes that others hold by now is taken back.
     async fn retire(&self, owner: OwnerId) -> Result<()>;
 
-    /// Takes the lanes from relays whose lease has run out, counts a crash on each of their lanes (and on its suspect,
-    /// if one is set), and strikes these relays off, so that their settlements are refused from then on. Never waits
+    /// Takes the lanes from relays whose lease has run out, counts a crash on each of their lanes (and on the suspect that
+    /// they were working on), and strikes these relays off, so that their settlements are refused from then on. Never waits
     /// for a settlement under way: one that outlives the lease by more than a moment is ended, whatever became of the
     /// process that began it. Returns how many lanes became free.
     async fn evict(&self) -> Result<u64>;
 
-    /// The owner has lived with these lanes for a while: they have no crashes any more.
+    /// The owner has lived with these lanes for a while: they have no crashes and no suspect any more.
     async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()>;
 
-    /// Notes, durably, that the owner now works on this row of the lane alone; `None` when it is done with it.
-    async fn suspect(&self, owner: OwnerId, lane: Lane, row: Option<&Place>) -> Result<()>;
+    /// Notes, durably, that the owner now works on these rows of the lane and on nothing else: they are the lane's
+    /// [`Suspect`], and its other lanes have none that it has noted itself. No rows: it is done with them. Rows that are
+    /// noted again keep their crashes.
+    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()>;
 
     /// A reader for one relay.
     fn reader(&self) -> Box<dyn Reader>;

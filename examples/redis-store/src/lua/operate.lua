@@ -187,10 +187,10 @@ function verbs.reap_gone() return audit(verbs.evict()) end
 function verbs.lane_views()
     local views = {}
     for lane = 0, LANES - 1 do
-        local row = call('HMGET', lane_at(lane), 'epoch', 'owner', 'crashes')
+        local row = call('HMGET', lane_at(lane), 'epoch', 'owner', 'crashed_by')
         local name = row[2] and call('HGET', P .. 'relay-names', row[2])
         local till = row[2] and has_lease(row[2]) and call('ZSCORE', P .. 'relays', row[2])
-        views[#views + 1] = { row[1] or '0', row[2], name, till, row[3] or '0', call('ZCARD', P .. 'ready:' .. lane) }
+        views[#views + 1] = { row[1] or '0', row[2], name, till, crashes(row[3]), call('ZCARD', P .. 'ready:' .. lane) }
     end
     return views
 end

@@ -7,8 +7,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use sendoff::emit::Names;
 use sendoff::store::{
-    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
-    Row, SettleReport, Settlement, Verdict,
+    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
+    RelayStore, Row, SettleReport, Settlement, Verdict,
 };
 use sendoff::{Message, Uuid};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
@@ -92,7 +92,7 @@ impl Relay {
 
     pub(crate) async fn with_lease(store: MysqlStore, lease: Duration) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, "test", lease).await.unwrap();
+        store.enlist(owner, &RelayCard::named("test"), lease).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);

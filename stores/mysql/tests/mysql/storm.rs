@@ -7,7 +7,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use sendoff::store::{
     Command, DeadReason, EmitStore, Filter, Hasten, LegSettlement, OperateStore, OwnerId, Pausable, ReadRequest,
-    RelayStore, RetryState, Settlement, Verdict, Windows,
+    RelayCard, RelayStore, RetryState, Settlement, Verdict, Windows,
 };
 use sendoff_store_mysql::MysqlStore;
 use tokio::task::JoinSet;
@@ -49,7 +49,9 @@ async fn emitter(store: MysqlStore, number: u64) -> sendoff::Result<()> {
 /// Fails, holds, kills and delivers, several settlements at a time, until it is told to stop and nothing is left to do.
 async fn relay(store: MysqlStore, number: u64, lanes: usize, stop: Arc<AtomicBool>) -> sendoff::Result<()> {
     let owner = OwnerId::random();
-    store.enlist(owner, &format!("relay {number}"), LEASE).await?;
+    store
+        .enlist(owner, &RelayCard::named(format!("relay {number}")), LEASE)
+        .await?;
     let grants = store.acquire(owner, lanes).await?;
     let mut reader = store.reader();
     reader.gained(&grants);

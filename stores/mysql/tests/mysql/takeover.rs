@@ -5,7 +5,7 @@ use std::time::Duration;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts};
 use sendoff::ErrorKind;
-use sendoff::store::{OperateStore, OwnerId, RelayStore, RetryState, Settlement, Verdict};
+use sendoff::store::{OperateStore, OwnerId, RelayCard, RelayStore, RetryState, Settlement, Verdict};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_testkit::{Fault, FaultProxy};
 use tokio::time::{Instant, sleep};
@@ -54,7 +54,7 @@ async fn until_locked(scratch: &Scratch, conn: &mut Conn, owner: OwnerId) {
 async fn taken_over(scratch: &Scratch) -> Duration {
     let began = Instant::now();
     let (other, store) = (OwnerId::random(), &scratch.store);
-    store.enlist(other, "other", LEASE).await.unwrap();
+    store.enlist(other, &RelayCard::named("other"), LEASE).await.unwrap();
     let mut lanes = 0;
     while lanes < usize::from(store.lanes()) {
         assert!(began.elapsed() < PATIENCE, "{lanes} lanes were taken over");

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{EmitStore, OwnerId, RelayStore};
+use sendoff::store::{EmitStore, OwnerId, RelayCard, RelayStore};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{LEASE, Scratch, connect, message, postgres_url, random_name};
@@ -47,7 +47,11 @@ async fn every_call_works_again_after_the_connections_were_cut() {
     let name = random_name();
     let scratch = Scratch::with(|config| config.application_name(&name)).await;
     let owner = OwnerId::random();
-    scratch.store.enlist(owner, "test", LEASE).await.unwrap();
+    scratch
+        .store
+        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     scratch.emit(&[message("a")]).await;
     let kill = format!("SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = '{name}'");
     scratch.sql.batch_execute(&kill).await.unwrap();

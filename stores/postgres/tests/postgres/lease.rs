@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{OperateStore, OwnerId, RelayStore};
+use sendoff::store::{OperateStore, OwnerId, RelayCard, RelayStore};
 
 use crate::scratch::{LEASE, Relay, Scratch, message, place};
 
@@ -16,7 +16,7 @@ async fn relays_that_ask_at_once_never_get_the_same_lane() {
         let store = scratch.again(|config| config);
         asking.push(tokio::spawn(async move {
             let owner = OwnerId::random();
-            store.enlist(owner, "test", LEASE).await.unwrap();
+            store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
             let mut lanes = Vec::new();
             for _ in 0..4 {
                 lanes.extend(
@@ -43,11 +43,15 @@ async fn relays_that_ask_at_once_never_get_the_same_lane() {
 async fn a_lease_that_has_run_out_is_not_renewed_and_leases_nothing() {
     let scratch = Scratch::new().await;
     let owner = OwnerId::random();
-    scratch.store.enlist(owner, "test", LEASE).await.unwrap();
+    scratch
+        .store
+        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     assert!(scratch.store.heartbeat(owner, LEASE).await.unwrap().alive);
     scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
     let heartbeat = scratch.store.heartbeat(owner, LEASE).await.unwrap();
-    assert!(!heartbeat.alive && heartbeat.relays.is_empty());
+    assert!(!heartbeat.alive && heartbeat.owners().is_empty());
     assert_eq!(
         scratch.store.acquire(owner, 1).await.unwrap_err().kind(),
         ErrorKind::LeaseLost
@@ -61,11 +65,15 @@ async fn everybody_sees_the_same_list_of_relays() {
     let scratch = Scratch::new().await;
     let mut owners: Vec<_> = (0..5).map(|_| OwnerId::random()).collect();
     for owner in &owners {
-        scratch.store.enlist(*owner, "test", LEASE).await.unwrap();
+        scratch
+            .store
+            .enlist(*owner, &RelayCard::named("test"), LEASE)
+            .await
+            .unwrap();
     }
     owners.sort_unstable();
     for owner in &owners {
-        assert_eq!(scratch.store.heartbeat(*owner, LEASE).await.unwrap().relays, owners);
+        assert_eq!(scratch.store.heartbeat(*owner, LEASE).await.unwrap().owners(), owners);
     }
 }
 
@@ -220,7 +228,7 @@ async fn a_relay_that_retires_leaves_its_lanes_clean() {
     let relay = scratch.relay().await;
     scratch
         .store
-        .suspect(relay.owner, 3, Some(&place(3, 7, Some("shop"))))
+        .suspect(relay.owner, 3, &[place(3, 7, Some("shop"))])
         .await
         .unwrap();
     scratch.store.retire(relay.owner).await.unwrap();
@@ -243,11 +251,11 @@ async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
         let grant = relay.grants.iter().find(|grant| grant.lane == 5).unwrap().clone();
         crashes.push((
             grant.crashes,
-            grant.suspect.map(|suspect| (suspect.seq, suspect.crashes)),
+            grant.suspect.map(|suspect| (suspect.first, suspect.crashes)),
         ));
         scratch
             .store
-            .suspect(relay.owner, 5, Some(&place(5, 7, None)))
+            .suspect(relay.owner, 5, &[place(5, 7, None)])
             .await
             .unwrap();
         scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
@@ -257,18 +265,18 @@ async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
     let relay = Relay::new(scratch.store.clone()).await;
     scratch
         .store
-        .suspect(relay.owner, 5, Some(&place(5, 8, None)))
+        .suspect(relay.owner, 5, &[place(5, 8, None)])
         .await
         .unwrap();
     assert_eq!(
         scratch
-            .value("SELECT suspect_crashes FROM outbox_lane WHERE lane = 5")
+            .value("SELECT length(suspect_crashed_by) / 37 FROM outbox_lane WHERE lane = 5")
             .await,
         "0"
     );
-    scratch.store.suspect(relay.owner, 5, None).await.unwrap();
+    scratch.store.suspect(relay.owner, 5, &[]).await.unwrap();
     scratch.store.absolve(relay.owner, &[5]).await.unwrap();
-    let lane = "SELECT concat_ws(' ', crashes, suspect_crashes, suspect_seq IS NULL) FROM outbox_lane WHERE lane = 5";
+    let lane = "SELECT concat_ws(' ', length(crashed_by) / 37, length(suspect_crashed_by) / 37, suspect_first IS NULL) FROM outbox_lane WHERE lane = 5";
     assert_eq!(scratch.value(lane).await, "0 0 t");
 }
 

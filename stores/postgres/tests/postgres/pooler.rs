@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Command, EmitStore, MigrateStore, OperateStore, RelayStore, RetryState, Verdict};
+use sendoff::store::{Command, EmitStore, MigrateStore, OperateStore, RelayCard, RelayStore, RetryState, Verdict};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
 use crate::scratch::{Relay, Scratch, message, place, random_name, server, topics};
@@ -23,7 +23,10 @@ async fn a_whole_life_passes_through_the_pooler() {
     for _ in 0..4 {
         let store = pooled(&scratch);
         let owner = sendoff::store::OwnerId::random();
-        store.enlist(owner, "pooled", Duration::from_secs(60)).await.unwrap();
+        store
+            .enlist(owner, &RelayCard::named("pooled"), Duration::from_secs(60))
+            .await
+            .unwrap();
         store.heartbeat(owner, Duration::from_secs(60)).await.unwrap();
         store.retire(owner).await.unwrap();
         relays.push(store);
@@ -54,10 +57,7 @@ async fn a_whole_life_passes_through_the_pooler() {
         assert!(relay.settle_all(&settlements).await.lost.is_empty());
     }
     assert!(failed);
-    store
-        .suspect(relay.owner, 1, Some(&place(1, 1, Some("s"))))
-        .await
-        .unwrap();
+    store.suspect(relay.owner, 1, &[place(1, 1, Some("s"))]).await.unwrap();
     assert_eq!(store.summary().await.unwrap(), Default::default());
     assert_eq!(
         store

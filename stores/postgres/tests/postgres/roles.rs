@@ -197,7 +197,7 @@ async fn relay_operator_and_viewer_have_what_they_need() {
                 relay.settle(delivery, &verdict).await;
             }
         }
-        store.suspect(relay.owner, 1, Some(&place(1, 1, None))).await.unwrap();
+        store.suspect(relay.owner, 1, &[place(1, 1, None)]).await.unwrap();
         store.absolve(relay.owner, &[1]).await.unwrap();
         store.heartbeat(relay.owner, crate::scratch::LEASE).await.unwrap();
         store.blocked_keys(&[1]).await.unwrap();

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sendoff::emit::Names;
 use sendoff::store::{
-    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayStore,
-    Room, Row, SettleReport, Settlement, Verdict,
+    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
+    RelayStore, Room, Row, SettleReport, Settlement, Verdict,
 };
 use sendoff::{Message, Uuid};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
@@ -132,7 +132,7 @@ pub(crate) struct Relay {
 impl Relay {
     pub(crate) async fn new(store: PostgresStore) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, "test", LEASE).await.unwrap();
+        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);

@@ -2,7 +2,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{Lane, OperateStore, OwnerId, Place, RelayStore, Room, RowId};
+use sendoff::store::{Lane, OperateStore, OwnerId, Place, RelayCard, RelayStore, Room, RowId};
 
 use crate::outbox::{LEASE, TestOutbox, TestRelay, text};
 
@@ -29,7 +29,7 @@ async fn two_relays_never_hold_one_lane() {
     let stores: Vec<_> = (0..4).map(|_| outbox.another()).collect();
     let takers = stores.iter().map(|store| async move {
         let owner = OwnerId::random();
-        store.enlist(owner, "test", LEASE).await.unwrap();
+        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let mut lanes = Vec::new();
         for _ in 0..5 {
             lanes.extend(
@@ -71,7 +71,11 @@ async fn futures_all<F: Future<Output = Vec<Lane>>>(futures: impl Iterator<Item 
 async fn lanes_for_priorities_are_shared_like_the_others() {
     let outbox = TestOutbox::new().await;
     let owner = OwnerId::random();
-    outbox.store.enlist(owner, "test", LEASE).await.unwrap();
+    outbox
+        .store
+        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     let half = outbox.store.acquire(owner, 40).await.unwrap();
     let urgent = half.iter().filter(|grant| (64..72).contains(&grant.lane)).count();
     let idle = half.iter().filter(|grant| (72..80).contains(&grant.lane)).count();
@@ -87,7 +91,11 @@ async fn acquiring_needs_a_valid_lease() {
     let owner = OwnerId::random();
     let error = outbox.store.acquire(owner, 1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
-    outbox.store.enlist(owner, "test", LEASE).await.unwrap();
+    outbox
+        .store
+        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     run_out(&outbox, owner);
     let error = outbox.store.acquire(owner, 1).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
@@ -104,7 +112,7 @@ async fn a_heartbeat_renews_a_lease_and_names_all_relays() {
     for owner in [a, b] {
         outbox
             .store
-            .enlist(owner, "test", Duration::from_secs(5))
+            .enlist(owner, &RelayCard::named("test"), Duration::from_secs(5))
             .await
             .unwrap();
     }
@@ -113,7 +121,7 @@ async fn a_heartbeat_renews_a_lease_and_names_all_relays() {
     let mut both = vec![a, b];
     both.sort();
     assert!(beat.alive);
-    assert_eq!(beat.relays, both);
+    assert_eq!(beat.owners(), both);
     let after: i64 = outbox.ask(&format!("SELECT until FROM outbox_relay WHERE owner = '{a}'"));
     assert!(after > before + 50_000_000);
 }
@@ -122,10 +130,14 @@ async fn a_heartbeat_renews_a_lease_and_names_all_relays() {
 async fn a_lease_that_has_run_out_is_not_renewed() {
     let outbox = TestOutbox::new().await;
     let owner = OwnerId::random();
-    outbox.store.enlist(owner, "test", LEASE).await.unwrap();
+    outbox
+        .store
+        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     run_out(&outbox, owner);
     let beat = outbox.store.heartbeat(owner, LEASE).await.unwrap();
-    assert!(!beat.alive && beat.relays.is_empty());
+    assert!(!beat.alive && beat.owners().is_empty());
 }
 
 #[tokio::test]
@@ -150,7 +162,7 @@ async fn a_lease_that_ends_further_ahead_than_it_is_long_is_none() {
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
     let beat = outbox.store.heartbeat(relay.owner, LEASE).await.unwrap();
     assert!(beat.alive, "its owner lives and may renew it");
-    assert_eq!(beat.relays, [relay.owner]);
+    assert_eq!(beat.owners(), [relay.owner]);
     assert_eq!(outbox.store.evict().await.unwrap(), 0);
     outbox.run(&ahead(3600));
     let reaped = outbox.store.reap_gone(Duration::ZERO, "ops").await.unwrap();
@@ -165,7 +177,7 @@ async fn eviction_frees_the_lanes_of_the_dead_and_counts_their_crash() {
     assert_eq!(outbox.store.evict().await.unwrap(), 0, "nobody is dead yet");
     outbox
         .store
-        .suspect(dead.owner, 7, Some(&row(7, 41, "odd", Some("audit"))))
+        .suspect(dead.owner, 7, &[row(7, 41, "odd", Some("audit"))])
         .await
         .unwrap();
     run_out(&outbox, dead.owner);
@@ -212,7 +224,7 @@ async fn a_clean_stop_leaves_no_crashes_and_hands_over_at_once() {
 async fn released_lanes_can_be_taken_and_keep_their_crashes() {
     let outbox = TestOutbox::new().await;
     let first = outbox.relay().await;
-    outbox.run("UPDATE outbox_lane SET crashes = 2, suspect_seq = 1, suspect_crashes = 1 WHERE lane = 5");
+    outbox.run("UPDATE outbox_lane SET crashed_by = printf('%.*c', 74, 'x') WHERE lane = 5");
     outbox.store.release(OwnerId::random(), &[5]).await.unwrap();
     outbox.store.release(first.owner, &[5, 200]).await.unwrap();
     let second = outbox.relay().await;
@@ -226,39 +238,55 @@ async fn released_lanes_can_be_taken_and_keep_their_crashes() {
 async fn an_owner_that_lives_with_its_lanes_absolves_them() {
     let outbox = TestOutbox::new().await;
     let relay = outbox.relay().await;
-    outbox.run("UPDATE outbox_lane SET crashes = 2 WHERE lane IN (1, 2)");
+    outbox.run("UPDATE outbox_lane SET crashed_by = printf('%.*c', 74, 'x') WHERE lane IN (1, 2)");
     outbox.store.absolve(OwnerId::random(), &[1, 2]).await.unwrap();
     outbox.store.absolve(relay.owner, &[1]).await.unwrap();
-    assert_eq!(outbox.ask::<i64>("SELECT crashes FROM outbox_lane WHERE lane = 1"), 0);
-    assert_eq!(outbox.ask::<i64>("SELECT crashes FROM outbox_lane WHERE lane = 2"), 2);
+    assert_eq!(
+        outbox.ask::<i64>("SELECT length(crashed_by) / 37 FROM outbox_lane WHERE lane = 1"),
+        0
+    );
+    assert_eq!(
+        outbox.ask::<i64>("SELECT length(crashed_by) / 37 FROM outbox_lane WHERE lane = 2"),
+        2
+    );
 }
 
 #[tokio::test]
 async fn a_suspect_counts_anew_for_another_row_and_not_for_the_same() {
     let outbox = TestOutbox::new().await;
     let relay = outbox.relay().await;
-    let crashes = || outbox.ask::<i64>("SELECT suspect_crashes FROM outbox_lane WHERE lane = 9");
+    let crashes = || outbox.ask::<i64>("SELECT length(suspect_crashed_by) / 37 FROM outbox_lane WHERE lane = 9");
     let first = row(9, 4, "one", None);
-    let suspect = async |row: &Place| outbox.store.suspect(relay.owner, 9, Some(row)).await.unwrap();
+    let suspect = async |row: &Place| {
+        outbox
+            .store
+            .suspect(relay.owner, 9, std::slice::from_ref(row))
+            .await
+            .unwrap()
+    };
     suspect(&first).await;
-    outbox.run("UPDATE outbox_lane SET suspect_crashes = 2 WHERE lane = 9");
+    outbox.run("UPDATE outbox_lane SET suspect_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
     suspect(&first).await;
     assert_eq!(crashes(), 2);
     for other in [row(9, 4, "one", Some("audit")), row(9, 4, "other", Some("audit"))] {
         suspect(&other).await;
         assert_eq!(crashes(), 0, "{other:?}");
-        outbox.run("UPDATE outbox_lane SET suspect_crashes = 2 WHERE lane = 9");
+        outbox.run("UPDATE outbox_lane SET suspect_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
     }
-    outbox.store.suspect(relay.owner, 9, None).await.unwrap();
+    outbox.store.suspect(relay.owner, 9, &[]).await.unwrap();
     assert_eq!(crashes(), 0);
     assert_eq!(
-        outbox.ask::<Option<i64>>("SELECT suspect_seq FROM outbox_lane WHERE lane = 9"),
+        outbox.ask::<Option<i64>>("SELECT suspect_first FROM outbox_lane WHERE lane = 9"),
         None
     );
 
-    outbox.store.suspect(OwnerId::random(), 9, Some(&first)).await.unwrap();
+    outbox
+        .store
+        .suspect(OwnerId::random(), 9, std::slice::from_ref(&first))
+        .await
+        .unwrap();
     assert_eq!(
-        outbox.ask::<Option<i64>>("SELECT suspect_seq FROM outbox_lane WHERE lane = 9"),
+        outbox.ask::<Option<i64>>("SELECT suspect_first FROM outbox_lane WHERE lane = 9"),
         None,
         "a stranger names no suspect"
     );
@@ -284,7 +312,11 @@ async fn a_stale_relay_cannot_settle() {
     // Another has them now, and it has enlisted anew, as a process that was paused might.
     outbox.store.evict().await.unwrap();
     let mut fresh = outbox.relay().await;
-    outbox.store.enlist(stale.owner, "test", LEASE).await.unwrap();
+    outbox
+        .store
+        .enlist(stale.owner, &RelayCard::named("test"), LEASE)
+        .await
+        .unwrap();
     assert!(!stale.settle_all(&settlements).await.lost.is_empty());
     assert_eq!(outbox.store.backlog().await.unwrap().ready, 2);
 

@@ -7,7 +7,7 @@ use rusqlite::Connection;
 use sendoff::Message;
 use sendoff::store::{
     DeadReason, Delivery, EmitStore, Lane, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest,
-    Reader, RelayStore, RetryState, Row, SettleReport, Settlement, Verdict,
+    Reader, RelayCard, RelayStore, RetryState, Row, SettleReport, Settlement, Verdict,
 };
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -83,7 +83,7 @@ pub(crate) struct TestRelay {
 impl TestRelay {
     pub(crate) async fn start(store: &SqliteStore) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, "test", LEASE).await.unwrap();
+        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let grants = store.acquire(owner, 80).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 use sendoff::ErrorKind;
-use sendoff::store::{EmitStore, OwnerId, RelayStore};
+use sendoff::store::{EmitStore, OwnerId, RelayCard, RelayStore};
 
 use crate::outbox::{TestOutbox, text};
 
@@ -117,7 +117,7 @@ async fn a_process_that_was_stopped_with_the_write_lock_is_named_until_it_is_gon
         outbox.store.settle(relay.owner, &settlements).await.unwrap_err(),
         outbox
             .store
-            .enlist(OwnerId::random(), "test", Duration::from_secs(60))
+            .enlist(OwnerId::random(), &RelayCard::named("test"), Duration::from_secs(60))
             .await
             .unwrap_err(),
         outbox.store.begin().await.err().unwrap(),
