@@ -30,11 +30,13 @@ pub(crate) async fn publish(
 ) -> Published {
     let attempts = followers.publishing(&batch, &leg);
     tokio::select! {
+        biased;
+        // A process that was stopped for a while must not go on with a call for which its lease is over.
+        () = lease_over(lease) => Published::LeaseOver,
         outcomes = call(sink.as_ref(), &batch, limit) => {
             attempts.answered(&outcomes);
             Published::Answered(outcomes)
         }
-        () = lease_over(lease) => Published::LeaseOver,
     }
 }
 

@@ -47,6 +47,8 @@ pub(crate) async fn settle(
 ) -> (Decided, Written) {
     let settlements = &decided.settlements;
     let written = tokio::select! {
+        biased;
+        // What is known to be written counts, whatever the time. Nothing can be written after the lease: that is fenced.
         written = write(store.as_ref(), owner, settlements) => written,
         () = lease_over(lease) => {
             let mut lost: Vec<_> = settlements.iter().map(|settlement| settlement.place.lane).collect();

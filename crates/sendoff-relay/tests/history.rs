@@ -147,6 +147,33 @@ async fn a_lane_that_the_other_history_gives_back_to_a_relay_is_worked_on() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_lane_that_is_leased_again_while_its_messages_are_with_a_sink_is_begun_anew() {
+    let store = Arc::new(MemoryStore::new());
+    let sink = Arc::new(ScriptedSink::new().latency(Duration::from_secs(25)));
+    let running = Running::start(&store, &sink);
+    let other = Running::start(&store, &sink);
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    // The standby knows half of the lanes as another relay's, which is gone when it takes over.
+    let standby = store.snapshot();
+    other.stop().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    emit(&store, "old", 60).await;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    store.fail_over(standby);
+    let new = emit(&store, "new", 60).await;
+    // That relay's lease is over, and its lanes are leased again, long before the sink has answered.
+    tokio::time::timeout(Duration::from_secs(120), async {
+        while !new.is_subset(&arrived(&sink)) {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    })
+    .await
+    .expect("all of the new ones are delivered");
+    running.stop().await;
+    assert_eq!(store.backlog().await.unwrap().ready, 0);
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_message_that_the_database_refuses_to_settle_holds_up_no_other_and_does_not_count() {
     let store = Arc::new(MemoryStore::new());
     let sink = ScriptedSink::new().script(|delivery, _| {

@@ -6,6 +6,7 @@
     reason = "in a test that is how it fails"
 )]
 
+use std::future::Future;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use async_trait::async_trait;
 use sendoff::store::{EmitStore, OperateStore, Status, Stored};
 use sendoff::{Delivery, Message, Outcome, Sink, Uuid};
 use sendoff_relay::{Relay, RetryPolicy, Settings, SinkSettings, TopicPolicy};
-use sendoff_testkit::MemoryStore;
+use sendoff_testkit::{MemoryStore, Verb};
 use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -400,4 +401,27 @@ async fn a_sink_that_comes_back_is_given_its_backlog_step_by_step_and_no_attempt
     let batches = sink.batches.lock().unwrap();
     assert_eq!(batches[0], 1, "the probe");
     assert!(batches[1] <= 3 && batches[2] <= 9, "{batches:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_relay_whose_heartbeat_hangs_sleeps_until_it_is_answered() {
+    let store = Arc::new(MemoryStore::new());
+    let relay = Relay::builder(store.clone())
+        .sink("sink", Arc::new(Deadly::default()))
+        .route("*".parse().unwrap(), ["sink"])
+        .build()
+        .unwrap();
+    let polls = Arc::new(AtomicU32::new(0));
+    let (counted, mut running) = (polls.clone(), Box::pin(relay.run(CancellationToken::new())));
+    let counting = tokio::spawn(std::future::poll_fn(move |context| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        running.as_mut().poll(context)
+    }));
+    tokio::time::sleep(Duration::from_secs(5)).await;
+    let before = polls.swap(0, Ordering::SeqCst);
+    store.faults().delay(Verb::Heartbeat, Duration::from_secs(8));
+    tokio::time::sleep(Duration::from_secs(8)).await;
+    let meanwhile = polls.load(Ordering::SeqCst);
+    assert!(meanwhile < 500, "{before} in five seconds before, {meanwhile} in eight seconds");
+    counting.abort();
 }

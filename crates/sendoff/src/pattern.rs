@@ -17,10 +17,17 @@ use crate::{Error, ErrorKind, Result};
 /// assert!(!orders.matches("orders"));
 /// # Ok::<(), sendoff::Error>(())
 /// ```
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Pattern {
     text: String,
     matcher: GlobMatcher,
+}
+
+/// As it was written: the machine that finds it is long, and nobody's concern.
+impl fmt::Debug for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Pattern").field(&self.text).finish()
+    }
 }
 
 impl Pattern {

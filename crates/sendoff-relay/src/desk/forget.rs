@@ -6,34 +6,24 @@
 use super::*;
 
 impl Desk {
-    /// The message was not sent after all, for no fault of its own: it is forgotten here, with those behind it in its
-    /// key, and all of them are read again, in order.
+    /// The message was not sent after all, for no fault of its own: it is forgotten here, with all others of its key, and
+    /// they are read again, in order.
     pub(crate) fn not_sent(&mut self, ticket: Ticket) {
         let Some(item) = self.items.get_mut(ticket.item) else {
             return;
         };
         item.legs[ticket.leg].with_sink = false;
-        if !item.is_idle() {
-            // Another leg has a verdict or is with its sink: this one has to be written down as well.
+        let (lane, key) = (item.delivery.place.lane, item.key.clone());
+        let together = self.of_key(ticket.item, lane, key.as_ref());
+        if !together.iter().all(|id| self.items[*id].is_idle()) {
+            // One of them, at one of its sinks, has a verdict or is with the sink, and is going to be written down. This one
+            // must be in the table before it: who reads it from the ready table would find the other in front.
             let error = "the relay lost its lease before it was sent".to_owned();
             return self.wait_for_sink(ticket, Duration::ZERO, error);
         }
-        let lane = item.delivery.place.lane;
-        let key = item.key.clone();
-        let chain = match (&key, item.legs[ticket.leg].sink) {
-            (Some(key), Some(sink)) => self.sinks[sink].chains.get(key).cloned().unwrap_or_default(),
-            _ => VecDeque::new(),
-        };
-        for behind in std::iter::once(ticket).chain(chain) {
-            let Some(item) = self.items.get(behind.item) else {
-                continue;
-            };
-            if item.is_idle() {
-                self.forgotten.push(item.delivery.place.clone());
-                self.drop_item(behind.item);
-            } else {
-                self.wait_for_sink(behind, Duration::ZERO, "the one before it was not sent".to_owned());
-            }
+        for id in together {
+            self.forgotten.push(self.items[id].delivery.place.clone());
+            self.drop_item(id);
         }
         if let Some(key) = key {
             self.forgotten_keys.insert((lane, key));
@@ -41,6 +31,14 @@ impl Desk {
             quarantine.retain(|row| !self.forgets(row));
             self.quarantine = quarantine;
         }
+    }
+
+    /// A message, and all others of its key in hand.
+    fn of_key(&self, id: ItemId, lane: Lane, key: Option<&Arc<str>>) -> Vec<ItemId> {
+        let Some(key) = key else { return vec![id] };
+        let same = |item: &Item| item.delivery.place.lane == lane && item.key.as_ref() == Some(key);
+        let items = self.items.iter().filter(|(_, item)| same(item));
+        items.map(|(id, _)| id).collect()
     }
 
     /// Whether a row is forgotten as well, because it is of a key that is read again.

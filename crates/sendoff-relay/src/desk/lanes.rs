@@ -95,15 +95,21 @@ impl Desk {
         self.gates.retain(|(lane, ..), _| !lanes.contains(lane));
     }
 
-    /// Drops everything that no sink has and no decision was made on. The rows stay where they are; whoever reads
-    /// these lanes next finds them.
+    /// Drops everything that no sink has and no decision was made on, unless one behind it in its key was begun and would
+    /// overtake it. The rows stay where they are; whoever reads these lanes next finds them.
     fn put_down(&mut self, of: impl Fn(Lane) -> bool) {
         let refused = self.refused.of_lanes(&of);
         self.refused.drop_lanes(&of);
+        let begun = self.last_begun(&of);
+        let stays = |item: &Item| {
+            let key = item.key.as_ref().filter(|_| !begun.is_empty());
+            let last = key.and_then(|key| begun.get(&(item.delivery.place.lane, key.clone())));
+            last.is_some_and(|last| item.delivery.place.seq < *last)
+        };
         let items: Vec<ItemId> = self
             .items
             .iter()
-            .filter(|(_, item)| of(item.delivery.place.lane) && item.is_idle())
+            .filter(|(_, item)| of(item.delivery.place.lane) && item.is_idle() && !stays(item))
             .map(|(id, _)| id)
             .chain(refused)
             .collect();
@@ -111,6 +117,21 @@ impl Desk {
             self.drop_item(id);
         }
         self.quarantine.put_down(of);
+    }
+
+    /// Of each key of which a message was begun at one of its sinks and has to go to another: the last such message. Those
+    /// before it have to go first.
+    fn last_begun(&self, of: impl Fn(Lane) -> bool) -> FxHashMap<(Lane, Arc<str>), i64> {
+        let mut begun = FxHashMap::default();
+        for item in self.items.values() {
+            let place = &item.delivery.place;
+            let is_open = item.legs.len() > 1 && item.undecided > 0 && !item.is_idle();
+            if let Some(key) = item.key.as_ref().filter(|_| is_open && of(place.lane)) {
+                let last = begun.entry((place.lane, key.clone())).or_insert(place.seq);
+                *last = place.seq.max(*last);
+            }
+        }
+        begun
     }
 
     /// Puts down all that is not with a sink, because the relay stops.

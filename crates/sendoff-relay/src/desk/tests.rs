@@ -34,7 +34,9 @@ fn desk_with(head: HeadPolicy, sinks: &[&str], attempts: u32) -> Desk {
             ..RetryPolicy::default()
         },
     };
-    let routes = vec![("t".parse().unwrap(), sinks.iter().map(ToString::to_string).collect())];
+    let all = sinks.iter().map(ToString::to_string).collect();
+    let last = sinks.last().map(ToString::to_string).into_iter().collect();
+    let routes = vec![("t".parse().unwrap(), all), ("last".parse().unwrap(), last)];
     let plan = Plan::new(sinks.iter().map(planned).collect(), routes, Vec::new(), policy).unwrap();
     let mut desk = Desk::new(
         plan,
@@ -420,6 +422,50 @@ async fn what_queues_behind_a_message_that_was_not_sent_is_read_again_with_it() 
     desk.begin_read();
     desk.take(vec![row(1, Some("k")), row(2, Some("k"))], Instant::now());
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [1]);
+}
+
+/// A message for the last sink only.
+fn for_last_sink(seq: i64, key: &str) -> Row {
+    let Row::Message(message) = row(seq, Some(key)) else {
+        unreachable!()
+    };
+    Row::Message(Arc::new(Delivery {
+        topic: "last".to_owned(),
+        ..(*message).clone()
+    }))
+}
+
+#[tokio::test]
+async fn a_message_that_was_begun_at_another_sink_does_not_overtake_one_that_is_put_down() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
+    let rows = vec![for_last_sink(1, "k"), row(2, Some("k")), for_last_sink(3, "k")];
+    desk.take(rows, Instant::now());
+    let at_a = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&at_a), [2]);
+    desk.put_down_all();
+    answer(&mut desk, at_a, &Outcome::Delivered);
+    for seq in [1, 2] {
+        let at_b = desk.next_batch(1, Instant::now());
+        assert_eq!(seqs(&at_b), [seq]);
+        answer(&mut desk, at_b, &Outcome::Delivered);
+    }
+    assert!(desk.next_batch(1, Instant::now()).is_none(), "what is behind them was put down");
+}
+
+#[tokio::test]
+async fn a_message_that_was_not_sent_stays_in_front_of_one_that_another_sink_has() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
+    desk.take(vec![for_last_sink(1, "k"), row(2, Some("k")), row(3, Some("k"))], Instant::now());
+    let at_a = desk.next_batch(0, Instant::now());
+    assert_eq!(seqs(&at_a), [2]);
+    answer(&mut desk, at_a, &Outcome::Delivered);
+    let ticket = desk.next_batch(1, Instant::now()).unwrap().tickets[0];
+    desk.not_sent(ticket);
+    // The second has to be written down for its other sink. In the ready table the first would be found behind it.
+    let decided = desk.take_settlements(10);
+    assert_eq!(verdicts(&decided.settlements), [(1, "down"), (2, "delivered")]);
+    assert_eq!(decided.settlements[1].legs[1].verdict, Verdict::Hold);
+    assert!(forgotten(&mut desk).is_empty());
 }
 
 fn forgotten(desk: &mut Desk) -> Vec<i64> {

@@ -1,6 +1,6 @@
 //! Holding lanes: heartbeat, fair share, hand-over, and what happens when all is lost.
 
-use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Routes};
+use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, LiveRelay, Routes};
 use tokio::time::{Instant, timeout};
 
 use super::event::Event;
@@ -155,6 +155,11 @@ impl Running {
             return;
         }
         tracing::info!(event = "lanes_gained", count = grants.len(), "lanes leased");
+        // The database may have another history, in which they are free, before what is with a sink was settled. That is of
+        // another lease now, and begun anew.
+        let again: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();
+        let again: Vec<Lane> = again.into_iter().filter(|lane| self.desk.holds(*lane)).collect();
+        self.lose(&again);
         self.desk.gain(grants, blocked, Instant::now());
         self.watched.behind();
         self.gained.extend_from_slice(grants);
@@ -208,7 +213,7 @@ impl Running {
         (self.unsure_page, self.retiring) = (None, false);
         self.trouble.forget_reads();
         self.watched.anew();
-        self.former.push(std::mem::replace(&mut self.owner, OwnerId::random()));
+        self.former.push(std::mem::replace(&mut self.owner, (self.owners)()));
         if self.former.len() > FORMER {
             self.former.remove(0);
         }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHasher;
 use sendoff::context::Follow;
-use sendoff::store::{RelayCard, RelayStore};
+use sendoff::store::{OwnerId, RelayCard, RelayStore};
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
@@ -29,6 +29,9 @@ use crate::{
 };
 use running::Running;
 
+/// Where the names of its lives come from.
+type Owners = Arc<dyn Fn() -> OwnerId + Send + Sync>;
+
 /// Delivers what a store holds to sinks.
 ///
 /// Any number of relays, on any number of hosts, share the work of one store; each message is with one of them.
@@ -39,6 +42,7 @@ pub struct Relay {
     hooks: HookList,
     followers: Followers,
     settings: Settings,
+    owners: Owners,
     waker: Waker,
     /// The bell was given by the application, whose emitters ring it.
     poked: bool,
@@ -59,6 +63,7 @@ impl Relay {
             middleware: Vec::new(),
             followers: Followers::default(),
             settings: Settings::default(),
+            owners: Arc::new(OwnerId::random),
             waker: Waker::new(),
             poked: false,
         }
@@ -137,6 +142,7 @@ pub struct RelayBuilder {
     hooks: HookList,
     middleware: Vec<Arc<dyn Middleware>>,
     settings: Settings,
+    owners: Owners,
     waker: Waker,
     poked: bool,
     followers: Followers,
@@ -216,6 +222,14 @@ impl RelayBuilder {
         self
     }
 
+    /// Takes the ids of its owners, one a life, from a simulation that is to repeat itself. Two that are the same would
+    /// settle each other's messages: everywhere else they are random.
+    #[doc(hidden)]
+    pub fn owners(mut self, owners: impl Fn() -> OwnerId + Send + Sync + 'static) -> Self {
+        self.owners = Arc::new(owners);
+        self
+    }
+
     /// Shares a bell with an outbox in the same process.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
@@ -276,6 +290,7 @@ impl RelayBuilder {
             hooks: self.hooks,
             followers: self.followers,
             settings: self.settings,
+            owners: self.owners,
             waker: self.waker,
             poked: self.poked,
         })

@@ -4,10 +4,11 @@ use sendoff::store::{Page, ReadRequest, Row};
 use tokio::time::Instant;
 
 use super::event::Event;
-use super::running::{BUSY_PAUSE, Running};
+use super::running::{BUSY_PAUSE, LONGEST_PAUSE, Running};
 use super::trouble::Step;
 
-/// How much longer than it takes the waiting table is left alone after it was looked at.
+/// How much longer than it takes the waiting table is left alone after it was looked at, within limits: a read that hung
+/// once tells nothing about the table.
 const DUE_REST: u32 = 10;
 
 /// How many messages are read at most while a sink is probed: those that are not needed would only go back to wait.
@@ -80,7 +81,7 @@ impl Running {
             // Rows that wait for a sink which is down are looked at and passed over. Many of them make this slow: it must
             // not be all that the relay and the database do.
             let took = now - self.read_begun;
-            self.next_due = self.next_due.max(now + took * DUE_REST);
+            self.next_due = self.next_due.max(now + (took * DUE_REST).min(LONGEST_PAUSE));
         }
         if self.once && page.rows.is_empty() && !self.looks_everywhere {
             self.next_due = now;

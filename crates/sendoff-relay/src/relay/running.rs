@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::Relay;
+use super::{Owners, Relay};
 use super::event::Event;
 use super::janitors::RECHECK_PAUSE;
 use super::pulse::Watched;
@@ -30,6 +30,7 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct Running {
     pub(super) store: Arc<dyn RelayStore>,
     pub(super) owner: OwnerId,
+    pub(super) owners: Owners,
     pub(super) card: RelayCard,
     /// Names under which this relay lost its lease, until the store knows that it lives.
     pub(super) former: Vec<OwnerId>,
@@ -109,7 +110,7 @@ pub(super) struct Running {
 impl Running {
     /// Registers with the store. A daemon waits for a store that cannot be reached; a one-shot run does not.
     pub(super) async fn enlisted(relay: Relay, stop: CancellationToken, once: bool) -> Result<Self> {
-        let owner = OwnerId::random();
+        let owner = (relay.owners)();
         let card = relay.card();
         let (mut trouble, mut attempted) = (Trouble::default(), Instant::now());
         let sent = loop {
@@ -119,11 +120,12 @@ impl Running {
                 Err(error) if error.is_temporary() && !once => {
                     attempted = trouble.failed(Step::Heartbeat, &error, Instant::now());
                     tokio::select! {
-                        () = sleep_until(attempted) => {}
+                        biased;
                         () = stop.cancelled() => {
                             return Err(Error::new(ErrorKind::Unreachable, "stopped before the store could be reached")
                                 .with_source(error));
                         }
+                        () = sleep_until(attempted) => {}
                     }
                 }
                 Err(error) => return Err(error),
@@ -142,6 +144,7 @@ impl Running {
             reader: Some(relay.store.reader()),
             store: relay.store,
             owner,
+            owners: relay.owners,
             card,
             former: Vec::new(),
             retiring: false,
@@ -209,7 +212,11 @@ impl Running {
                 break;
             }
             let wake_at = self.next_wake(now);
+            // In this order, so that a simulation repeats itself. Nothing starves: a wake-up that waits behind results only
+            // asks for a read, and what is due is started in every round.
             tokio::select! {
+                biased;
+                () = self.stop.cancelled(), if self.stopping.is_none() => self.begin_to_stop(),
                 Some(joined) = self.tasks.join_next(), if !self.tasks.is_empty() => match joined {
                     Ok(event) => self.handle(event),
                     // Stores must not panic. If one does all the same, the lease runs out and others take over.
@@ -223,7 +230,6 @@ impl Running {
                     self.poll_pause = BUSY_PAUSE;
                     self.next_poll = Instant::now();
                 }
-                () = self.stop.cancelled(), if self.stopping.is_none() => self.begin_to_stop(),
                 () = sleep_until(wake_at) => {}
             }
         }
@@ -259,8 +265,9 @@ impl Running {
                 }
             };
             tokio::select! {
-                () = work => {}
+                biased;
                 () = stop.cancelled() => {}
+                () = work => {}
             }
         });
     }
