@@ -5,6 +5,7 @@
 //! | a store to read, and to simulate on | [`MemoryStore`], with its clock and its [`Faults`] |
 //! | a message to hand to a sink | [`delivery`] |
 //! | the far side of a relay | [`ScriptedSink`] |
+//! | relays in a world that goes wrong, from a seed | [`simulator`] |
 //! | what a relay tells the application | [`RecordingHooks`] |
 //! | proof that nothing was lost, invented or reordered | [`Recorder`] and [`History`] |
 //! | what every adapter crate must be able to do | [`emit_suite`] |
@@ -25,6 +26,7 @@ pub mod memory;
 pub mod recording_hooks;
 mod scripted_sink;
 pub mod servers;
+pub mod simulator;
 pub mod sink_suite;
 pub mod store_suite;
 mod tls_proxy;

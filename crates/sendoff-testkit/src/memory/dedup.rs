@@ -9,6 +9,7 @@ use super::clock::Micros;
 /// A topic and an idempotency key.
 pub(super) type Once = (String, String);
 
+#[derive(Clone)]
 pub(super) struct Dedup {
     pub(super) window: Micros,
     /// Committed: the holder, and until when.

@@ -92,7 +92,7 @@ impl MemoryTransaction {
         let mut tables = self.store.tables();
         tables.dedup.end(self.number, commit, now);
         for (seq, content) in self.rows.drain(..).filter(|_| commit) {
-            let lane = content.lane();
+            let lane = content.lane(self.store.shared.lanes);
             match content.available_at {
                 Some(at) if at > self.began => {
                     let row = Waiting {

@@ -20,6 +20,7 @@ mod operate;
 mod read;
 mod relay;
 mod settle;
+mod snapshot;
 mod tables;
 #[cfg(test)]
 mod tests;
@@ -36,13 +37,28 @@ use clock::Clock;
 pub use emit::{MemoryAdapter, MemoryTransaction};
 pub use faults::{Faults, Verb};
 pub use read::MemoryReader;
+pub use snapshot::{Left, LeftIn, Snapshot};
 use tables::Tables;
 
-/// Lanes of messages with a key, or with neither a key nor a priority.
-const COMMON_LANES: Lane = 64;
-/// Lanes of urgent, and as many of idle messages, behind the common ones.
-const PRIORITY_LANES: Lane = 8;
-const LANES: Lane = COMMON_LANES + 2 * PRIORITY_LANES;
+/// How many lanes there are of each kind.
+#[derive(Debug, Clone, Copy)]
+struct Lanes {
+    /// Of messages with a key, or with neither a key nor a priority.
+    common: Lane,
+    /// Of urgent messages, and as many of idle ones, behind the common ones.
+    priority: Lane,
+}
+
+impl Lanes {
+    const USUAL: Self = Self {
+        common: 64,
+        priority: 8,
+    };
+
+    fn count(self) -> Lane {
+        self.common + 2 * self.priority
+    }
+}
 
 /// A store in memory. Clones share everything, as connections to one database do.
 #[derive(Clone)]
@@ -55,6 +71,7 @@ struct Shared {
     clock: Clock,
     faults: Faults,
     outbox: Outbox,
+    lanes: Lanes,
     keep_delivered: bool,
     dead_retention: Option<Duration>,
     /// Rung when a transaction ends, for those that wait for an idempotency key it took.
@@ -82,6 +99,7 @@ impl MemoryStore {
     /// A store with other settings.
     pub fn builder() -> MemoryStoreBuilder {
         MemoryStoreBuilder {
+            lanes: Lanes::USUAL,
             keep_delivered: false,
             dead_retention: None,
             dedup_window: Duration::from_secs(7 * 24 * 60 * 60),
@@ -164,6 +182,7 @@ pub struct Leases(BTreeMap<OwnerId, tables::Lease>, Vec<tables::LaneRow>);
 /// Sets up a [`MemoryStore`].
 #[must_use]
 pub struct MemoryStoreBuilder {
+    lanes: Lanes,
     keep_delivered: bool,
     dead_retention: Option<Duration>,
     dedup_window: Duration,
@@ -172,6 +191,13 @@ pub struct MemoryStoreBuilder {
 }
 
 impl MemoryStoreBuilder {
+    /// How many lanes there are: `common` ones, and `priority` ones each for urgent and for idle messages; 64 and 8 unless
+    /// set. Few make a simulation quick, and let more messages meet in one.
+    pub fn lanes(mut self, common: Lane, priority: Lane) -> Self {
+        self.lanes = Lanes { common, priority };
+        self
+    }
+
     /// Keeps delivered messages, as a store with a retention does.
     pub fn keep_delivered(mut self) -> Self {
         self.keep_delivered = true;
@@ -206,10 +232,11 @@ impl MemoryStoreBuilder {
     pub fn build(self) -> MemoryStore {
         MemoryStore {
             shared: Arc::new(Shared {
-                tables: Mutex::new(Tables::new(self.dedup_window)),
+                tables: Mutex::new(Tables::new(self.dedup_window, self.lanes)),
                 clock: Clock::new(self.began),
                 faults: Faults::default(),
                 outbox: self.outbox,
+                lanes: self.lanes,
                 keep_delivered: self.keep_delivered,
                 dead_retention: self.dead_retention,
                 ended: Notify::new(),

@@ -9,7 +9,7 @@ use sendoff::store::{Delivery, InHand, Lane, LaneGrant, Page, ReadRequest, Reade
 
 use super::clock::{Micros, micros};
 use super::tables::{Tables, UNROUTED};
-use super::{COMMON_LANES, MemoryStore, PRIORITY_LANES, Verb};
+use super::{MemoryStore, Verb};
 
 /// Reads the lanes of one relay.
 ///
@@ -36,8 +36,9 @@ impl MemoryReader {
 
     /// The lanes in the order of this page: urgent ones, common ones in turn, idle ones.
     fn order(&mut self) -> Vec<Lane> {
-        let idle = COMMON_LANES + PRIORITY_LANES;
-        let (mut common, rest): (Vec<Lane>, Vec<Lane>) = self.lanes.iter().partition(|lane| **lane < COMMON_LANES);
+        let lanes = self.store.shared.lanes;
+        let idle = lanes.common + lanes.priority;
+        let (mut common, rest): (Vec<Lane>, Vec<Lane>) = self.lanes.iter().partition(|lane| **lane < lanes.common);
         if !common.is_empty() {
             self.turn = (self.turn + 1) % common.len();
             common.rotate_left(self.turn);

@@ -12,7 +12,7 @@ use sendoff::store::{
 use super::clock::{Micros, span, time};
 use super::settle::Settling;
 use super::tables::Tables;
-use super::{LANES, MemoryReader, MemoryStore, Verb};
+use super::{MemoryReader, MemoryStore, Verb};
 
 impl MemoryStore {
     /// One call: the faults that were ordered for it, and between them the whole change under one lock.
@@ -28,7 +28,7 @@ impl MemoryStore {
 #[async_trait]
 impl RelayStore for MemoryStore {
     fn lanes(&self) -> Lane {
-        LANES
+        self.shared.lanes.count()
     }
 
     async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {

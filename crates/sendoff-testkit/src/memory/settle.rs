@@ -39,8 +39,7 @@ impl Settling<'_> {
     }
 
     fn holds_lane(&self, owner: OwnerId, lane: Lane, epoch: i64) -> bool {
-        let row = self.tables.lanes.get(usize::from(lane));
-        self.tables.has_lease(owner, self.now) && row.is_some_and(|row| row.owner == Some(owner) && row.epoch == epoch)
+        self.tables.holds(owner, lane, epoch, self.now)
     }
 
     /// Every step, in the order of the plan. Tells whether something that was to be held is due.

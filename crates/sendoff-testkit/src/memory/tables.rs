@@ -13,7 +13,7 @@ use sendoff::{Headers, Uuid};
 
 use super::clock::{Micros, span, time};
 use super::dedup::Dedup;
-use super::{COMMON_LANES, LANES, PRIORITY_LANES};
+use super::Lanes;
 
 /// The empty leg: not routed yet.
 pub(super) const UNROUTED: &str = "";
@@ -22,6 +22,7 @@ pub(super) type ReadyAt = (Lane, i64);
 /// A leg of a message: two messages may have one number, after numbers were set back.
 pub(super) type LegAt = (Lane, i64, Arc<str>, Uuid);
 
+#[derive(Clone)]
 pub(super) struct Tables {
     /// Which history this is: a number that no other one has.
     pub(super) history: u64,
@@ -40,7 +41,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(dedup_window: Duration) -> Self {
+    pub(super) fn new(dedup_window: Duration, lanes: Lanes) -> Self {
         Self {
             history: 0,
             next_seq: 1,
@@ -50,7 +51,7 @@ impl Tables {
             delivered: Vec::new(),
             relays: BTreeMap::new(),
             cards: BTreeMap::new(),
-            lanes: vec![LaneRow::default(); usize::from(LANES)],
+            lanes: vec![LaneRow::default(); usize::from(lanes.count())],
             dedup: Dedup {
                 window: span(dedup_window),
                 held: HashMap::new(),
@@ -127,12 +128,13 @@ pub(super) struct Content {
 
 impl Content {
     /// The lane, by the key, or by the id where there is no key.
-    pub(super) fn lane(&self) -> Lane {
+    pub(super) fn lane(&self, lanes: Lanes) -> Lane {
+        let Lanes { common, priority } = lanes;
         match (&self.key, self.priority) {
-            (Some(key), _) => bucket(key, COMMON_LANES),
-            (None, 0) => bucket(&self.id, COMMON_LANES),
-            (None, 1..) => COMMON_LANES + bucket(&self.id, PRIORITY_LANES),
-            (None, _) => COMMON_LANES + PRIORITY_LANES + bucket(&self.id, PRIORITY_LANES),
+            (Some(key), _) => bucket(key, common),
+            (None, 0) => bucket(&self.id, common),
+            (None, 1..) => common + bucket(&self.id, priority),
+            (None, _) => common + priority + bucket(&self.id, priority),
         }
     }
 
