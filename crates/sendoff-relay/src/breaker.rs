@@ -65,7 +65,7 @@ impl Breaker {
     pub(crate) fn allows(&self, now: Instant, most: usize) -> usize {
         match self.state {
             State::Closed => most,
-            State::Open { until, probing, .. } if until > now || probing => 0,
+            State::Open { until, probing, .. } if until > now || probing || planted!(NeverProbes) => 0,
             State::Open { .. } => 1,
             State::RampingUp { under_way: true, .. } => 0,
             State::RampingUp { batch, .. } => batch.min(most),

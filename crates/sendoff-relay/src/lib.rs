@@ -15,6 +15,20 @@
 //! | `settle` | writes the decisions back, fenced |
 #![forbid(unsafe_code)]
 
+/// Whether a bug on purpose is chosen; never outside of tests of the simulator.
+#[cfg(feature = "planted")]
+macro_rules! planted {
+    ($bug:ident) => {
+        $crate::planted::is_planted($crate::planted::Planted::$bug)
+    };
+}
+#[cfg(not(feature = "planted"))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 mod breaker;
 mod desk;
 mod follow;
@@ -23,6 +37,8 @@ mod lease;
 mod middleware;
 mod observe;
 mod plan;
+#[cfg(feature = "planted")]
+pub mod planted;
 mod publish;
 mod rate;
 mod relay;

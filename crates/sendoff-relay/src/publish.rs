@@ -32,7 +32,7 @@ pub(crate) async fn publish(
     tokio::select! {
         biased;
         // A process that was stopped for a while must not go on with a call for which its lease is over.
-        () = lease_over(lease) => Published::LeaseOver,
+        () = lease_over(lease), if !planted!(LeaseUnchecked) => Published::LeaseOver,
         outcomes = call(sink.as_ref(), &batch, limit) => {
             attempts.answered(&outcomes);
             Published::Answered(outcomes)

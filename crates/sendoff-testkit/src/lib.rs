@@ -17,6 +17,20 @@
 //! | encryption for a server that has none | [`TlsProxy`] |
 #![forbid(unsafe_code)]
 
+/// Whether a bug on purpose is chosen; never outside of tests of the simulator.
+#[cfg(feature = "planted")]
+macro_rules! planted {
+    ($bug:ident) => {
+        ::sendoff_relay::planted::is_planted(::sendoff_relay::planted::Planted::$bug)
+    };
+}
+#[cfg(not(feature = "planted"))]
+macro_rules! planted {
+    ($bug:ident) => {
+        false
+    };
+}
+
 mod delivery;
 pub mod emit_suite;
 mod fault_proxy;

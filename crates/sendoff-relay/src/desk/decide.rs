@@ -38,6 +38,7 @@ impl Desk {
         }
         match outcome {
             Outcome::SinkDown(reason) => self.sink_down(sink, ticket, &reason, now),
+            Outcome::Unknown(_) if planted!(SettlesUnconfirmed) => self.decide(ticket, Verdict::Delivered),
             Outcome::Unknown(reason) => self.unknown(sink, ticket, &reason, now),
             _ if !self.items.contains_key(ticket.item) => {}
             Outcome::Delivered => {
@@ -146,7 +147,7 @@ impl Desk {
             Verdict::Retry {
                 state,
                 delay,
-                charged: true,
+                charged: !planted!(NeverCharges),
                 error,
             },
         );
@@ -173,7 +174,7 @@ impl Desk {
             Verdict::Retry {
                 state: RetryState::Down,
                 delay,
-                charged: false,
+                charged: planted!(OutageCharged),
                 error,
             },
         );
@@ -326,6 +327,7 @@ pub(super) enum Followers {
 
 pub(super) fn effect_on_followers(verdict: &Verdict) -> Followers {
     match verdict {
+        Verdict::Retry { charged: true, .. } if planted!(FollowersGo) => Followers::Go,
         Verdict::Delivered => Followers::Go,
         Verdict::Dead { blocks: false, .. }
         | Verdict::Retry {

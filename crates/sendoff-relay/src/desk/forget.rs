@@ -15,13 +15,17 @@ impl Desk {
         item.legs[ticket.leg].with_sink = false;
         let (lane, key) = (item.delivery.place.lane, item.key.clone());
         let together = self.of_key(ticket.item, lane, key.as_ref());
-        if !together.iter().all(|id| self.items[*id].is_idle()) {
+        let idle = |id: &ItemId| self.items[*id].is_idle() || (planted!(NotSentOvertaken) && *id != ticket.item);
+        if !together.iter().all(idle) {
             // One of them, at one of its sinks, has a verdict or is with the sink, and is going to be written down. This one
             // must be in the table before it: who reads it from the ready table would find the other in front.
             let error = "the relay lost its lease before it was sent".to_owned();
             return self.wait_for_sink(ticket, Duration::ZERO, error);
         }
         for id in together {
+            if planted!(NotSentOvertaken) && !self.items[id].is_idle() {
+                continue;
+            }
             self.forgotten.push(self.items[id].delivery.place.clone());
             self.drop_item(id);
         }
@@ -58,6 +62,7 @@ impl Desk {
 
     /// Places of rows that are to be read again.
     pub(crate) fn take_forgotten(&mut self) -> Vec<Place> {
-        std::mem::take(&mut self.forgotten)
+        let forgotten = std::mem::take(&mut self.forgotten);
+        if planted!(NotReadAgain) { Vec::new() } else { forgotten }
     }
 }

@@ -63,7 +63,7 @@ impl Desk {
     pub(crate) fn ready_to_leave(&self) -> Vec<Lane> {
         self.lanes
             .iter()
-            .filter(|(_, lane)| lane.leaving && lane.in_hand == 0)
+            .filter(|(_, lane)| lane.leaving && (lane.in_hand == 0 || planted!(LeavesTooEarly)))
             .map(|(lane, _)| *lane)
             .collect()
     }
@@ -104,7 +104,7 @@ impl Desk {
         let stays = |item: &Item| {
             let key = item.key.as_ref().filter(|_| !begun.is_empty());
             let last = key.and_then(|key| begun.get(&(item.delivery.place.lane, key.clone())));
-            last.is_some_and(|last| item.delivery.place.seq < *last)
+            last.is_some_and(|last| item.delivery.place.seq < *last) && !planted!(PutDownOvertaken)
         };
         let items: Vec<ItemId> = self
             .items
@@ -139,7 +139,21 @@ impl Desk {
         for held in self.lanes.values_mut() {
             held.leaving = true;
         }
+        if planted!(DroppedAtStop) {
+            self.deliver_idle();
+        }
         self.put_down(|_| true);
+    }
+
+    /// A bug on purpose.
+    #[cfg_attr(not(feature = "planted"), allow(dead_code, reason = "a bug on purpose"))]
+    fn deliver_idle(&mut self) {
+        let idle: Vec<ItemId> = self.items.iter().filter(|(_, item)| item.is_idle()).map(|(id, _)| id).collect();
+        for item in idle {
+            for leg in 0..self.items[item].legs.len() {
+                self.decide(Ticket { item, leg }, Verdict::Delivered);
+            }
+        }
     }
 
     /// Takes an item out of every list. Its chains go on without it.

@@ -12,7 +12,7 @@ const SETTLE_AT_ONCE: usize = 10_000;
 
 impl Running {
     pub(super) fn start_publishing(&mut self, now: Instant) {
-        if now >= *self.lease.borrow() {
+        if now >= *self.lease.borrow() && !planted!(LeaseUnchecked) {
             return;
         }
         for sink in 0..self.desk.sink_count() {

@@ -11,7 +11,7 @@ use super::running::Running;
 
 impl Running {
     pub(super) fn compare_history(&mut self, now: Option<&History>) {
-        let Some(now) = now else { return };
+        let Some(now) = now.filter(|_| !planted!(HistoryUnnoticed)) else { return };
         if let Some(earlier) = self.history.replace(now.clone())
             && let Some(why) = now.breaks_with(&earlier)
         {

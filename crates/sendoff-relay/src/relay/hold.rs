@@ -159,7 +159,9 @@ impl Running {
         // another lease now, and begun anew.
         let again: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();
         let again: Vec<Lane> = again.into_iter().filter(|lane| self.desk.holds(*lane)).collect();
-        self.lose(&again);
+        if !planted!(GrantedTwice) {
+            self.lose(&again);
+        }
         self.desk.gain(grants, blocked, Instant::now());
         self.watched.behind();
         self.gained.extend_from_slice(grants);
@@ -214,6 +216,9 @@ impl Running {
         self.trouble.forget_reads();
         self.watched.anew();
         self.former.push(std::mem::replace(&mut self.owner, (self.owners)()));
+        if planted!(LeaseLostIsCrash) {
+            self.former.clear();
+        }
         if self.former.len() > FORMER {
             self.former.remove(0);
         }

@@ -52,7 +52,7 @@ impl Running {
                     Ok((grants, blocked)) => self.gain(&grants, blocked),
                     Err(error) => {
                         // Lanes may be ours without our knowing of them: they would be nobody's.
-                        self.unsure = true;
+                        self.unsure = !planted!(LostAnswerForgotten);
                         self.complain(Step::Acquire, error);
                     }
                 }

@@ -48,7 +48,7 @@ impl Tables {
 
     fn follow_on_leg(&mut self, lane: Lane, key: &str, leg: &str, now: Micros) -> bool {
         let same_leg = |other: &Arc<str>| **other == *leg || **other == *UNROUTED;
-        if self.has_blocking_dead(lane, key, same_leg) {
+        if planted!(HeldForEver) || self.has_blocking_dead(lane, key, same_leg) {
             return false;
         }
         let rows = self.waiting_in_mut(lane).filter(|((_, _, other, _), row)| {
@@ -101,7 +101,7 @@ impl Tables {
         let dead = self
             .dead
             .iter()
-            .filter(|(_, row)| row.blocks)
+            .filter(|(_, row)| row.blocks && !planted!(DeadDoNotBlock))
             .map(|(at, row)| (at, &row.content));
         let blocked = waiting.chain(dead).filter_map(|((lane, _, leg, _), content)| {
             lanes.contains(lane).then_some(BlockedKey {
@@ -143,6 +143,7 @@ impl Tables {
 
     fn has_blocking_dead(&self, lane: Lane, key: &str, same_leg: impl Fn(&Arc<str>) -> bool) -> bool {
         self.dead_in(lane)
+            .filter(|_| !planted!(DeadDoNotBlock))
             .any(|((_, _, leg, _), row)| row.blocks && same_leg(leg) && row.content.key.as_deref() == Some(key))
     }
 }

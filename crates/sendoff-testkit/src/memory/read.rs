@@ -1,6 +1,6 @@
 //! Reading what is to be delivered.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -22,6 +22,8 @@ pub struct MemoryReader {
     hand: InHand,
     /// Where among the common lanes the next page begins, so that a hot lane does not starve those behind it.
     turn: usize,
+    /// How far each lane was read, for a bug on purpose.
+    floors: BTreeMap<Lane, i64>,
 }
 
 impl MemoryReader {
@@ -31,6 +33,7 @@ impl MemoryReader {
             lanes: BTreeSet::new(),
             hand: InHand::default(),
             turn: 0,
+            floors: BTreeMap::new(),
         }
     }
 
@@ -69,8 +72,14 @@ impl MemoryReader {
             if taken == limit {
                 return true;
             }
+            if planted!(FloorDoesNotLag) && self.floors.get(&lane).is_some_and(|floor| seq <= floor) {
+                continue;
+            }
             let delivery = content.delivery(Room::Ready, lane, *seq, &unrouted, 0);
             if self.hand.take(&delivery.place) {
+                if planted!(FloorDoesNotLag) {
+                    self.floors.insert(lane, *seq);
+                }
                 taken += 1;
                 page.rows.push(row(delivery, now));
             }
@@ -97,7 +106,7 @@ impl MemoryReader {
             let delivery = waiting
                 .content
                 .delivery(Room::Waiting, *lane, *seq, leg, waiting.attempts);
-            if self.hand.take(&delivery.place) {
+            if self.hand.take(&delivery.place) || planted!(DueTwice) {
                 taken += 1;
                 page.rows.push(row(delivery, now));
             }
@@ -110,6 +119,7 @@ impl Reader for MemoryReader {
     fn gained(&mut self, grants: &[LaneGrant]) {
         for grant in grants {
             self.hand.drop_lane(grant.lane);
+            self.floors.remove(&grant.lane);
             self.lanes.insert(grant.lane);
         }
     }

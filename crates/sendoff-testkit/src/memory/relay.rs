@@ -58,7 +58,10 @@ impl RelayStore for MemoryStore {
     }
 
     async fn evict(&self) -> Result<u64> {
-        self.call(Verb::Evict, Tables::evict).await
+        self.call(Verb::Evict, |tables, now| {
+            tables.evict(if planted!(HostClock) { self.shared.clock.of_host() } else { now })
+        })
+        .await
     }
 
     async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {

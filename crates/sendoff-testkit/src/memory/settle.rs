@@ -39,7 +39,7 @@ impl Settling<'_> {
     }
 
     fn holds_lane(&self, owner: OwnerId, lane: Lane, epoch: i64) -> bool {
-        self.tables.holds(owner, lane, epoch, self.now)
+        planted!(FenceDropped) || self.tables.holds(owner, lane, epoch, self.now)
     }
 
     /// Every step, in the order of the plan. Tells whether something that was to be held is due.
@@ -48,6 +48,9 @@ impl Settling<'_> {
             if let Some(row) = self.ready(place) {
                 self.keep(place, UNROUTED, &row);
                 self.tables.ready.remove(&(place.lane, place.seq));
+                if planted!(DeletesRange) {
+                    self.tables.ready.retain(|(lane, seq), _| *lane != place.lane || *seq > place.seq);
+                }
             }
         }
         for step in &plan.confirmed {
@@ -109,7 +112,7 @@ impl Settling<'_> {
     /// The ready row at this place, if it is this message's.
     fn ready(&self, place: &Place) -> Option<Waiting> {
         let content = self.tables.ready.get(&(place.lane, place.seq))?;
-        (content.id == place.id.uuid()).then(|| Waiting {
+        (planted!(SettlesByNumber) || content.id == place.id.uuid()).then(|| Waiting {
             content: content.clone(),
             attempts: 0,
             state: WaitState::Scheduled,

@@ -10,6 +10,8 @@
     reason = "in a test that is how it fails, and what it tells"
 )]
 
+mod planted;
+
 use sendoff_testkit::simulator::{Plan, Report, Simulator};
 
 thread_local! {
