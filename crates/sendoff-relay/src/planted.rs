@@ -26,12 +26,16 @@ pub enum Planted {
     HostClock,
     /// Dead letters that should hold up their key do not.
     DeadDoNotBlock,
-    /// The store keeps what is counted against one suspect for the next.
-    SuspectInherits,
+    /// A message is dead as soon as one relay crashed on its group.
+    OneCrashIsEnough,
     /// The relay does not notice that the database has another history.
     HistoryUnnoticed,
     /// The relay keeps what it had of a lane that it is granted again.
     GrantedTwice,
+    /// The relay believes in lanes that it was granted in another history.
+    VoidGrants,
+    /// Lanes are asked for while others are on their way back.
+    AcquiresWhileReleasing,
     /// An unknown outcome is settled as delivered.
     SettlesUnconfirmed,
     /// A message that was read goes past the failed one of its key.
@@ -42,8 +46,6 @@ pub enum Planted {
     FreedTooEarly,
     /// What was not sent is not read again.
     NotReadAgain,
-    /// What was not sent is put down behind what another sink has.
-    NotSentOvertaken,
     /// What is put down is overtaken by what another sink has.
     PutDownOvertaken,
     /// Nobody looks at the lease before a message is handed to a sink.
@@ -72,7 +74,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::FenceDropped,
         Self::SettlesByNumber,
         Self::DeletesRange,
@@ -82,15 +84,16 @@ impl Planted {
         Self::DueTwice,
         Self::HostClock,
         Self::DeadDoNotBlock,
-        Self::SuspectInherits,
+        Self::OneCrashIsEnough,
         Self::HistoryUnnoticed,
         Self::GrantedTwice,
+        Self::VoidGrants,
+        Self::AcquiresWhileReleasing,
         Self::SettlesUnconfirmed,
         Self::OvertakesHead,
         Self::FollowersGo,
         Self::FreedTooEarly,
         Self::NotReadAgain,
-        Self::NotSentOvertaken,
         Self::PutDownOvertaken,
         Self::LeaseUnchecked,
         Self::LeavesTooEarly,

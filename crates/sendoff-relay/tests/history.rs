@@ -14,7 +14,7 @@ use std::time::Duration;
 use sendoff::store::{EmitStore, OperateStore, RelayStore, Status};
 use sendoff::{Message, Outcome, Reason, Uuid};
 use sendoff_relay::{Observer, Relay, RunReport, Settings};
-use sendoff_testkit::{Act, MemoryStore, ScriptedSink};
+use sendoff_testkit::{Act, MemoryStore, ScriptedSink, Verb};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -162,7 +162,7 @@ async fn a_lane_that_is_leased_again_while_its_messages_are_with_a_sink_is_begun
     store.fail_over(standby);
     let new = emit(&store, "new", 60).await;
     // That relay's lease is over, and its lanes are leased again, long before the sink has answered.
-    tokio::time::timeout(Duration::from_secs(120), async {
+    tokio::time::timeout(Duration::from_secs(600), async {
         while !new.is_subset(&arrived(&sink)) {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
@@ -171,6 +171,28 @@ async fn a_lane_that_is_leased_again_while_its_messages_are_with_a_sink_is_begun
     .expect("all of the new ones are delivered");
     running.stop().await;
     assert_eq!(store.backlog().await.unwrap().ready, 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn lanes_that_were_leased_in_another_history_are_not_believed_in() {
+    let store = Arc::new(MemoryStore::new());
+    let sink = Arc::new(ScriptedSink::new());
+    store.faults().delay(Verb::Acquire, Duration::from_secs(2));
+    store.faults().delay(Verb::BlockedKeys, Duration::from_secs(3));
+    let running = Running::start(&store, &sink);
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    // The standby has not heard of the lanes that the relay is just being granted.
+    let standby = store.snapshot();
+    tokio::time::sleep(Duration::from_millis(1500)).await;
+    store.fail_over(standby);
+    tokio::time::sleep(Duration::from_secs(4)).await;
+    store.faults().clear();
+    let other = Running::start(&store, &sink);
+    tokio::time::sleep(Duration::from_secs(20)).await;
+    let nobodys = (0..store.lanes()).filter(|lane| store.owner_of(*lane).is_none());
+    assert_eq!(nobodys.count(), 0);
+    running.stop().await;
+    other.stop().await;
 }
 
 #[tokio::test(start_paused = true)]

@@ -422,6 +422,9 @@ async fn a_relay_whose_heartbeat_hangs_sleeps_until_it_is_answered() {
     store.faults().delay(Verb::Heartbeat, Duration::from_secs(8));
     tokio::time::sleep(Duration::from_secs(8)).await;
     let meanwhile = polls.load(Ordering::SeqCst);
-    assert!(meanwhile < 500, "{before} in five seconds before, {meanwhile} in eight seconds");
+    assert!(
+        meanwhile < 500,
+        "{before} in five seconds before, {meanwhile} in eight seconds"
+    );
     counting.abort();
 }

@@ -41,6 +41,8 @@ impl Desk {
             .suspect
             .as_ref()
             .is_some_and(|suspect| suspect.crashes >= self.crash_limit && suspect.is_at(row.place()));
+        let suspect = lane.suspect.as_ref().filter(|_| planted!(OneCrashIsEnough));
+        let guilty = guilty || suspect.is_some_and(|suspect| suspect.covers(row.place()));
         let guilty = guilty && !self.has_to_wait(&row);
         match row {
             Row::Message(delivery) | Row::Expired(delivery) if guilty => self.admit_crashed(delivery, epoch),

@@ -47,7 +47,11 @@ impl BlockedKeys {
     /// Nothing of it is in the tables. Rows that are still on their way came after that was found, and block again.
     pub(super) fn free(&mut self, freed: &BlockedKey) {
         let key = (freed.key.clone(), freed.leg.clone());
-        if self.0.get(&key).is_some_and(|blocked| blocked.unwritten == 0 || planted!(FreedTooEarly)) {
+        if self
+            .0
+            .get(&key)
+            .is_some_and(|blocked| blocked.unwritten == 0 || planted!(FreedTooEarly))
+        {
             self.0.remove(&key);
         }
     }

@@ -15,17 +15,13 @@ impl Desk {
         item.legs[ticket.leg].with_sink = false;
         let (lane, key) = (item.delivery.place.lane, item.key.clone());
         let together = self.of_key(ticket.item, lane, key.as_ref());
-        let idle = |id: &ItemId| self.items[*id].is_idle() || (planted!(NotSentOvertaken) && *id != ticket.item);
-        if !together.iter().all(idle) {
+        if !together.iter().all(|id| self.items[*id].is_idle()) {
             // One of them, at one of its sinks, has a verdict or is with the sink, and is going to be written down. This one
             // must be in the table before it: who reads it from the ready table would find the other in front.
             let error = "the relay lost its lease before it was sent".to_owned();
             return self.wait_for_sink(ticket, Duration::ZERO, error);
         }
         for id in together {
-            if planted!(NotSentOvertaken) && !self.items[id].is_idle() {
-                continue;
-            }
             self.forgotten.push(self.items[id].delivery.place.clone());
             self.drop_item(id);
         }

@@ -117,6 +117,25 @@ impl Desk {
             self.drop_item(id);
         }
         self.quarantine.put_down(of);
+        self.queue_heads();
+    }
+
+    /// Those that stay may have been behind others that do not: the first of each key queues.
+    fn queue_heads(&mut self) {
+        for sink in 0..self.sinks.len() {
+            let queued: FxHashSet<Ticket> = self.sinks[sink].queue.iter().chain(&self.doubts).copied().collect();
+            let heads = self.sinks[sink]
+                .chains
+                .values()
+                .filter_map(|chain| chain.front().copied());
+            let idle = heads.filter(|head| {
+                let leg = self.items.get(head.item).map(|item| &item.legs[head.leg]);
+                leg.is_some_and(|leg| !leg.with_sink && leg.verdict.is_none()) && !queued.contains(head)
+            });
+            for head in idle.collect::<Vec<_>>() {
+                self.join_queue(sink, head);
+            }
+        }
     }
 
     /// Of each key of which a message was begun at one of its sinks and has to go to another: the last such message. Those
@@ -148,7 +167,12 @@ impl Desk {
     /// A bug on purpose.
     #[cfg_attr(not(feature = "planted"), allow(dead_code, reason = "a bug on purpose"))]
     fn deliver_idle(&mut self) {
-        let idle: Vec<ItemId> = self.items.iter().filter(|(_, item)| item.is_idle()).map(|(id, _)| id).collect();
+        let idle: Vec<ItemId> = self
+            .items
+            .iter()
+            .filter(|(_, item)| item.is_idle())
+            .map(|(id, _)| id)
+            .collect();
         for item in idle {
             for leg in 0..self.items[item].legs.len() {
                 self.decide(Ticket { item, leg }, Verdict::Delivered);

@@ -66,7 +66,8 @@ impl Desk {
 
     fn is_paused(&self, ticket: Ticket) -> bool {
         let topic = self.items.get(ticket.item).map(|item| item.delivery.topic.as_str());
-        !planted!(PauseIgnored) && topic.is_some_and(|topic| self.paused_topics.iter().any(|pattern| pattern.matches(topic)))
+        !planted!(PauseIgnored)
+            && topic.is_some_and(|topic| self.paused_topics.iter().any(|pattern| pattern.matches(topic)))
     }
 
     /// Whether it has to be known soon what is paused.

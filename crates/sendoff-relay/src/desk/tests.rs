@@ -449,13 +449,19 @@ async fn a_message_that_was_begun_at_another_sink_does_not_overtake_one_that_is_
         assert_eq!(seqs(&at_b), [seq]);
         answer(&mut desk, at_b, &Outcome::Delivered);
     }
-    assert!(desk.next_batch(1, Instant::now()).is_none(), "what is behind them was put down");
+    assert!(
+        desk.next_batch(1, Instant::now()).is_none(),
+        "what is behind them was put down"
+    );
 }
 
 #[tokio::test]
 async fn a_message_that_was_not_sent_stays_in_front_of_one_that_another_sink_has() {
     let mut desk = desk_with(HeadPolicy::Block, &["a", "b"], 5);
-    desk.take(vec![for_last_sink(1, "k"), row(2, Some("k")), row(3, Some("k"))], Instant::now());
+    desk.take(
+        vec![for_last_sink(1, "k"), row(2, Some("k")), row(3, Some("k"))],
+        Instant::now(),
+    );
     let at_a = desk.next_batch(0, Instant::now());
     assert_eq!(seqs(&at_a), [2]);
     answer(&mut desk, at_a, &Outcome::Delivered);

@@ -11,7 +11,9 @@ use super::running::Running;
 
 impl Running {
     pub(super) fn compare_history(&mut self, now: Option<&History>) {
-        let Some(now) = now.filter(|_| !planted!(HistoryUnnoticed)) else { return };
+        let Some(now) = now.filter(|_| !planted!(HistoryUnnoticed)) else {
+            return;
+        };
         if let Some(earlier) = self.history.replace(now.clone())
             && let Some(why) = now.breaks_with(&earlier)
         {
@@ -46,6 +48,7 @@ impl Running {
         }
         // The other history may know lanes as this relay's that it gave back long ago.
         (self.unsure, self.anew) = (true, true);
+        self.void_grants = self.acquiring;
         self.desk.leave(&lanes);
         self.next_beat = Instant::now();
     }

@@ -57,7 +57,7 @@ impl Running {
                 "sharing lanes"
             );
             self.desk.leave(&surplus);
-        } else if mine.len() < share && !self.acquiring {
+        } else if mine.len() < share && !self.acquiring && (!self.releasing || planted!(AcquiresWhileReleasing)) {
             self.start_acquiring(share - mine.len());
         } else {
             self.settled_in = true;
@@ -170,7 +170,11 @@ impl Running {
     }
 
     pub(super) fn start_releasing(&mut self) {
-        let waits = self.releasing || !self.trouble.allows(Step::Release, Instant::now());
+        // Lanes that are on their way back must not be leased again before that is known to have happened, or be taken for
+        // given back after it.
+        let waits = self.releasing
+            || (self.acquiring && !planted!(AcquiresWhileReleasing))
+            || !self.trouble.allows(Step::Release, Instant::now());
         let lanes = if waits || self.stopping.is_some() {
             Vec::new()
         } else {
@@ -210,6 +214,7 @@ impl Running {
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.asking = false;
         (self.unsure, self.anew) = (false, false);
+        self.void_grants = false;
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.rechecking = false;
         (self.unsure_page, self.retiring) = (None, false);

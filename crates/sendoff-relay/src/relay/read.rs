@@ -83,7 +83,13 @@ impl Running {
             // Rows that wait for a sink which is down are looked at and passed over. Many of them make this slow: it must
             // not be all that the relay and the database do.
             let took = now - self.read_begun;
-            self.next_due = self.next_due.max(now + (took * DUE_REST).min(if planted!(RestsTooLong) { Duration::MAX } else { LONGEST_PAUSE }));
+            self.next_due = self.next_due.max(
+                now + (took * DUE_REST).min(if planted!(RestsTooLong) {
+                    Duration::MAX
+                } else {
+                    LONGEST_PAUSE
+                }),
+            );
         }
         if self.once && page.rows.is_empty() && !self.looks_everywhere {
             self.next_due = now;

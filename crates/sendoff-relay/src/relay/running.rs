@@ -12,11 +12,11 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
-use super::{Owners, Relay};
 use super::event::Event;
 use super::janitors::RECHECK_PAUSE;
 use super::pulse::Watched;
 use super::trouble::{Step, Trouble};
+use super::{Owners, Relay};
 use crate::desk::Desk;
 use crate::follow::Followers;
 use crate::report::RunReport;
@@ -58,6 +58,8 @@ pub(super) struct Running {
     pub(super) history: Option<History>,
     /// A heartbeat has seen another history. The reader is going to, as well.
     pub(super) reader_is_behind: bool,
+    /// Lanes that are being asked for were leased in another history: this one may not know of it.
+    pub(super) void_grants: bool,
     /// Whether lanes are given back to be leased anew.
     pub(super) anew: bool,
     /// Whether the first try to get lanes is behind us.
@@ -166,6 +168,7 @@ impl Running {
             history: None,
             reader_is_behind: false,
             anew: false,
+            void_grants: false,
             settled_in: false,
             asking: false,
             ask_soon: false,

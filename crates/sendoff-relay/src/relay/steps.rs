@@ -48,7 +48,9 @@ impl Running {
             }
             Event::Acquired(acquired) => {
                 self.acquiring = false;
+                let void = std::mem::take(&mut self.void_grants) && !planted!(VoidGrants);
                 match acquired {
+                    Ok(_) if void => self.unsure = true,
                     Ok((grants, blocked)) => self.gain(&grants, blocked),
                     Err(error) => {
                         // Lanes may be ours without our knowing of them: they would be nobody's.
@@ -61,7 +63,7 @@ impl Running {
                 self.acquiring = false;
                 match disowned {
                     Ok(()) => {
-                        self.unsure = false;
+                        self.unsure = std::mem::take(&mut self.void_grants);
                         self.hurry_anew();
                     }
                     Err(error) => _ = self.complain(Step::Disown, error),
