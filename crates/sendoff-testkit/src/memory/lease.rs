@@ -119,7 +119,7 @@ impl Tables {
             let held = row.owner == Some(owner);
             if held && at == lane {
                 let same = |(old, new): (&Suspect, &Suspect)| old.is_same(new);
-                if !planted!(SuspectInherits) && !row.suspect.as_ref().zip(suspect.as_ref()).is_some_and(same) {
+                if !row.suspect.as_ref().zip(suspect.as_ref()).is_some_and(same) {
                     row.suspect_crashed.clear();
                 }
                 row.suspect_by = suspect.as_ref().map(|_| owner);

@@ -59,7 +59,11 @@ impl RelayStore for MemoryStore {
 
     async fn evict(&self) -> Result<u64> {
         self.call(Verb::Evict, |tables, now| {
-            tables.evict(if planted!(HostClock) { self.shared.clock.of_host() } else { now })
+            tables.evict(if planted!(HostClock) {
+                self.shared.clock.of_host()
+            } else {
+                now
+            })
         })
         .await
     }

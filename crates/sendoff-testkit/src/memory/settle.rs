@@ -49,7 +49,9 @@ impl Settling<'_> {
                 self.keep(place, UNROUTED, &row);
                 self.tables.ready.remove(&(place.lane, place.seq));
                 if planted!(DeletesRange) {
-                    self.tables.ready.retain(|(lane, seq), _| *lane != place.lane || *seq > place.seq);
+                    self.tables
+                        .ready
+                        .retain(|(lane, seq), _| *lane != place.lane || *seq > place.seq);
                 }
             }
         }

@@ -11,9 +11,9 @@ use sendoff::store::{
 };
 use sendoff::{Headers, Uuid};
 
+use super::Lanes;
 use super::clock::{Micros, span, time};
 use super::dedup::Dedup;
-use super::Lanes;
 
 /// The empty leg: not routed yet.
 pub(super) const UNROUTED: &str = "";

@@ -99,7 +99,9 @@ impl Director {
         };
         let now = self.world.store.now();
         let id = Uuid::from_u128(self.world.state().rng.u128(..));
-        let mut message = Message::bytes(&draft.topic, "text/plain", "x").with_id(id).priority(draft.priority);
+        let mut message = Message::bytes(&draft.topic, "text/plain", "x")
+            .with_id(id)
+            .priority(draft.priority);
         if let Some(key) = &draft.key {
             message = message.key(key);
         }
@@ -168,7 +170,9 @@ impl Director {
         let mut state = self.world.state();
         state.faulty = false;
         state.progress = now;
-        let stuck: Vec<usize> = (0..state.processes.len()).filter(|slot| state.processes[*slot].stuck).collect();
+        let stuck: Vec<usize> = (0..state.processes.len())
+            .filter(|slot| state.processes[*slot].stuck)
+            .collect();
         drop(state);
         if self.world.plan.routes_differ {
             for slot in 1..self.world.plan.relays {
@@ -176,7 +180,8 @@ impl Director {
             }
         }
         for slot in stuck {
-            self.world.kill(slot, "a call of it was never answered", Duration::from_millis(100));
+            self.world
+                .kill(slot, "a call of it was never answered", Duration::from_millis(100));
         }
         self.world.resume_all().await
     }
@@ -198,12 +203,19 @@ impl Director {
         }
         // Those that were killed are struck off by others, as long as there are others.
         let state = world.state();
-        let last: Vec<OwnerId> = state.processes.iter().filter_map(|process| process.owners.last().copied()).collect();
+        let last: Vec<OwnerId> = state
+            .processes
+            .iter()
+            .filter_map(|process| process.owners.last().copied())
+            .collect();
         drop(state);
         let mut holders = (0..world.store.lanes()).filter_map(|lane| world.store.owner_of(lane));
         let registered = world.store.registered();
         if holders.any(|owner| last.contains(&owner)) || registered.iter().any(|owner| last.contains(owner)) {
-            world.broken(Rule::StopsCleanly, "a relay has stopped and is still registered, or has lanes");
+            world.broken(
+                Rule::StopsCleanly,
+                "a relay has stopped and is still registered, or has lanes",
+            );
         }
     }
 }

@@ -100,8 +100,11 @@ fn has_to_go(row: &Left, all: &[Left]) -> bool {
 impl World {
     /// A settlement that was on its way when a pause ended makes its messages wait for an hour: an operator makes them due.
     async fn hurry_paused(&self, left: &[Left]) -> bool {
-        let is_far = |row: &Left| matches!(row.is_in, LeftIn::Waiting { state: "down", due_in: Some(due) } if due > FAR);
-        let paused = self.plan.has(|step| matches!(step, Step::Operate(Operation::PauseTopic(..))));
+        let is_far =
+            |row: &Left| matches!(row.is_in, LeftIn::Waiting { state: "down", due_in: Some(due) } if due > FAR);
+        let paused = self
+            .plan
+            .has(|step| matches!(step, Step::Operate(Operation::PauseTopic(..))));
         let hurries = paused && left.iter().any(is_far);
         if hurries && let Err(error) = self.operate_hasten(false).await {
             self.broken(Rule::Survives, error.to_string());
@@ -113,11 +116,18 @@ impl World {
     fn has_letters(&self) -> bool {
         let routable = |reason| reason != DeadReason::Unroutable;
         let left = self.store.left();
-        left.iter().any(|row| matches!(row.is_in, LeftIn::Dead { reason, .. } if routable(reason)))
+        left.iter()
+            .any(|row| matches!(row.is_in, LeftIn::Dead { reason, .. } if routable(reason)))
     }
 
     fn describe(&self, row: &Left) -> String {
-        format!("{} lane {} {:?} {:?}", self.name_of(row.id), row.lane, row.leg, row.is_in)
+        format!(
+            "{} lane {} {:?} {:?}",
+            self.name_of(row.id),
+            row.lane,
+            row.leg,
+            row.is_in
+        )
     }
 
     /// Every message has arrived where it has to, or is a dead letter; at last, only what cannot be routed is one.

@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use sendoff::Uuid;
 use sendoff::store::DeadReason;
+use tokio::time::Instant;
 
 use super::message::{Draft, SINKS, Temper};
 
@@ -45,6 +46,8 @@ pub(super) struct Leg {
     pub(super) charged_again: u32,
     /// How often it was handed over.
     pub(super) tries: u32,
+    /// When the sink last panicked with it: then the same call hands it over again, alone.
+    pub(super) panicked: Option<Instant>,
     /// It was settled as delivered.
     pub(super) settled: bool,
     pub(super) dead: Option<Death>,

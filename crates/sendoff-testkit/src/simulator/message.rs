@@ -58,6 +58,11 @@ pub(super) struct Kinds {
 }
 
 impl Draft {
+    /// What it does to those who handle it.
+    pub fn temper(&self) -> Temper {
+        self.temper
+    }
+
     pub(super) fn random(rng: &mut Rng, kinds: &Kinds) -> Self {
         let (policy, key) = if rng.u8(0..10) < 7 {
             let n = rng.usize(0..kinds.keys);

@@ -128,7 +128,9 @@ impl World {
         let at = self.ms();
         let mut state = self.state();
         for (id, leg, blocked) in letters {
-            let Some((n, note)) = state.ledger.get(*id) else { continue };
+            let Some((n, note)) = state.ledger.get(*id) else {
+                continue;
+            };
             match sink_named(leg) {
                 Some(sink) => {
                     change(&mut note.legs[sink], *blocked);

@@ -7,6 +7,9 @@ use fastrand::Rng;
 
 use super::message::{Draft, Kinds, SINKS, Temper};
 
+/// The transaction that comes after a failover.
+const ONE_MORE: usize = 1000;
+
 /// Something that happens at a moment of its own.
 #[derive(Debug, Clone)]
 pub enum Step {
@@ -78,10 +81,14 @@ pub struct Plan {
     pub store_trouble: u32,
     /// How many of a thousand calls of a sink go wrong.
     pub sink_trouble: u32,
+    /// Whether sinks take their time, so that much is with them.
+    pub slow_sinks: bool,
     /// How many messages a relay has in hand at most.
     pub window: usize,
     /// How many messages a sink gets at once at most.
     pub batch: usize,
+    /// After how many crashes a lane is in quarantine, and after how many more a message is dead.
+    pub crash_limit: u32,
     /// Whether the first relay alone knows the route of some messages.
     pub routes_differ: bool,
     /// Whether what is in hand is watched.
@@ -101,8 +108,10 @@ impl Plan {
             relays: rng.usize(1..=3),
             store_trouble: 0,
             sink_trouble: 0,
+            slow_sinks: false,
             window: [8, 20, 60][rng.usize(0..3)],
             batch: [1, 3, 10][rng.usize(0..3)],
+            crash_limit: 2,
             routes_differ: rng.u8(0..12) == 0,
             observed: rng.u8(0..4) == 0,
             steps: Vec::new(),
@@ -113,7 +122,8 @@ impl Plan {
         let (calls, answers) = (some(50), some(60));
         let (store_down, sinks_down) = (some(20), some(30));
         let (freezes, kills, stops) = (some(25), some(30), some(35));
-        let (fail_over, clock, operator) = (some(20), some(15), some(40));
+        let (fail_over, clock, operator) = (some(25), some(20), some(40));
+        plan.slow_sinks = some(if fail_over { 60 } else { 20 });
         let kinds = Kinds {
             trouble: some(60),
             poison: some(10),
@@ -159,10 +169,11 @@ impl Plan {
             let lag = rng.u64(0..4_000).min(at);
             plan.steps.push((Duration::from_millis(at - lag), Step::Lag));
             plan.steps.push((Duration::from_millis(at), Step::FailOver));
+            plan.emit_at_once(&mut rng, &kinds, at + 5);
         }
         if clock {
             plan.some(&mut rng, 2, |rng, _| {
-                Step::SetClock([-3_000, -500, 800, 5_000, 3_600_000][rng.usize(0..5)])
+                Step::SetClock([-3_000, -500, 900, 5_000, 60_000, 3_600_000][rng.usize(0..6)])
             });
         }
         if operator {
@@ -190,7 +201,13 @@ impl Plan {
                 self.steps.push((Duration::from_millis(at), Step::Emit(tx, draft)));
             }
             if poisoned == Some(tx) {
-                let mut draft = Draft::random(rng, &Kinds { keys: kinds.keys, ..Kinds::default() });
+                let mut draft = Draft::random(
+                    rng,
+                    &Kinds {
+                        keys: kinds.keys,
+                        ..Kinds::default()
+                    },
+                );
                 draft.temper = Temper::Poison;
                 self.steps.push((Duration::from_millis(at), Step::Emit(tx, draft)));
             }
@@ -203,6 +220,16 @@ impl Plan {
             };
             self.steps.push((Duration::from_millis(at), end));
         }
+    }
+
+    /// One more transaction: what the numbers of others are given to, if there are any.
+    fn emit_at_once(&mut self, rng: &mut Rng, kinds: &Kinds, at: u64) {
+        let (tx, at) = (ONE_MORE, Duration::from_millis(at));
+        self.steps.push((at, Step::Begin(tx)));
+        for _ in 0..rng.usize(2..8) {
+            self.steps.push((at, Step::Emit(tx, Draft::random(rng, kinds))));
+        }
+        self.steps.push((at, Step::Commit(tx)));
     }
 
     fn some(&mut self, rng: &mut Rng, most: usize, mut step: impl FnMut(&mut Rng, usize) -> Step) {
@@ -236,17 +263,21 @@ impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(
             f,
-            "{} relays, window {}, batches of {}, store trouble {}‰, sink trouble {}‰, routes {}, faults end at {} ms",
+            "{} relays, window {}, batches of {}, store trouble {}‰, sink trouble {}‰, {} sinks, routes {}, faults end at {} ms",
             self.relays,
             self.window,
             self.batch,
             self.store_trouble,
             self.sink_trouble,
+            if self.slow_sinks { "slow" } else { "quick" },
             if self.routes_differ { "differ" } else { "are the same" },
             self.ends.as_millis()
         )?;
         for (at, step) in &self.steps {
-            if !matches!(step, Step::Begin(_) | Step::Emit(..) | Step::Commit(_) | Step::RollBack(_)) {
+            if !matches!(
+                step,
+                Step::Begin(_) | Step::Emit(..) | Step::Commit(_) | Step::RollBack(_)
+            ) {
                 writeln!(f, "{:>8} ms {step:?}", at.as_millis())?;
             }
         }

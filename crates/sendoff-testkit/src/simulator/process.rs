@@ -143,6 +143,7 @@ impl World {
             idle_time: Duration::from_millis(500),
             sweep: Duration::from_secs(3),
             drain_timeout: DRAIN,
+            crash_limit: self.plan.crash_limit,
             seed: Some(seed),
             ..Settings::default()
         };
@@ -281,7 +282,11 @@ impl World {
             Ok(Ok(report)) if told => self.log(|| format!("{seat} has stopped: {report:?}")),
             Ok(Ok(_)) => self.broken(Rule::Survives, format!("{seat} stopped by itself")),
             // It had not even begun.
-            Ok(Err(error)) if told && error.is_temporary() => self.log(|| format!("{seat} has stopped: {error}")),
+            Ok(Err(error)) if told && error.is_temporary() => {
+                // If it is registered, an answer was lost.
+                self.state().processes[seat.slot].owners.clear();
+                self.log(|| format!("{seat} has stopped: {error}"));
+            }
             Ok(Err(error)) => self.broken(Rule::Survives, format!("{seat} failed: {error}")),
             Err(panic) => {
                 let text = panic.downcast_ref::<String>().cloned();

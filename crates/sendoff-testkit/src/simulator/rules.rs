@@ -11,12 +11,9 @@ use super::SINKS;
 use super::ledger::{Death, Fate, MessageNo};
 use super::message::{SOMEWHERE, Temper};
 use super::plan::Step;
-use super::process::{ATTEMPTS, Process, Seat};
+use super::process::{ATTEMPTS, Process, SINK_TIMEOUT, Seat};
 use super::verdict::Rule;
 use super::world::{State, WithSink, World};
-
-/// After how many crashes a message may be dead, at least.
-const CRASHES: u32 = 2;
 
 /// What was true of a settlement before it was carried out.
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +32,20 @@ impl World {
         process.leased_until = Some(process.leased_until.map_or(until, |known| known.max(until)));
     }
 
+    /// Everybody who has a lease.
+    pub(super) fn leased_owners(&self) -> Vec<OwnerId> {
+        let registered = self.store.registered().into_iter();
+        registered.filter(|owner| self.store.is_leased(*owner)).collect()
+    }
+
+    /// Relays whose time had not come were evicted, unless they are all there.
+    pub(super) fn are_registered(&self, leased: &[OwnerId]) {
+        let registered = self.store.registered();
+        if let Some(evicted) = leased.iter().find(|owner| !registered.contains(owner)) {
+            self.broken(Rule::Evicted, format!("{evicted} was evicted, and has a lease"));
+        }
+    }
+
     /// The process was told what is paused.
     pub(super) fn knows_paused(&self, seat: Seat, paused: &[(String, String)]) {
         let mut state = self.state();
@@ -50,6 +61,7 @@ impl World {
         let (at, now, clock) = (self.ms(), Instant::now(), self.store.now());
         let mut state = self.state();
         state.publications += batch.len() as u64;
+        let batch_size = self.plan.batch as u32;
         let disturbed = state.is_disturbed();
         let mut messages = Vec::with_capacity(batch.len());
         let mut found = Vec::new();
@@ -73,12 +85,15 @@ impl World {
             if early && !self.plan.has(|step| matches!(step, Step::SetClock(_))) {
                 found.push((Rule::TooEarly, name.clone()));
             }
-            if let Some(what) = self.is_paused(&state, seat, sink, &delivery.topic) {
-                found.push((Rule::Paused, format!("{name} is sent, although {seat} knows that {what} is paused")));
+            let leg = &state.ledger.notes[n].legs[sink];
+            let same_call = leg.panicked.is_some_and(|at| at.elapsed() < SINK_TIMEOUT * batch_size);
+            if !same_call && let Some(what) = self.is_paused(&state, seat, sink, &delivery.topic) {
+                found.push((
+                    Rule::Paused,
+                    format!("{name} is sent, although {seat} knows that {what} is paused"),
+                ));
             }
-            if !disturbed
-                && let Some(other) = state.already_there(n, sink)
-            {
+            if !disturbed && let Some(other) = state.already_there(n, sink) {
                 let other = state.ledger.name(other);
                 found.push((
                     Rule::OneAtATime,
@@ -133,7 +148,10 @@ impl World {
         state.note(at, || format!("{} has #{n}", SINKS[sink]));
         state.progress = Instant::now();
         let first = state.ledger.notes[n].legs[sink].arrived == 0;
-        let overtaken = state.ledger.overtaken_by(n, sink, clock).filter(|_| first && !state.is_disturbed());
+        let overtaken = state
+            .ledger
+            .overtaken_by(n, sink, clock)
+            .filter(|_| first && !state.is_disturbed());
         state.ledger.notes[n].legs[sink].arrived += 1;
         if let Some(other) = overtaken {
             let (name, other) = (state.ledger.name(n), state.ledger.name(other));
@@ -164,14 +182,19 @@ impl World {
                 continue;
             };
             if !before.held {
-                let what = format!("{seat} settled {} of lane {lane}, which it does not hold", state.ledger.name(n));
+                let what = format!(
+                    "{seat} settled {} of lane {lane}, which it does not hold",
+                    state.ledger.name(n)
+                );
                 state.broken(at, Rule::Fenced, what);
             }
             if !before.there {
                 continue;
             }
             state.progress = Instant::now();
-            state.note(at, || format!("{seat} settles #{n} {:?} {:?}", settlement.place.leg, settlement.legs));
+            state.note(at, || {
+                format!("{seat} settles #{n} {:?} {:?}", settlement.place.leg, settlement.legs)
+            });
             if settlement.legs.is_empty() {
                 let own = settlement.place.leg.as_deref().and_then(sink_named);
                 let all: Vec<usize> = own.map_or_else(|| state.ledger.notes[n].draft.sinks().to_vec(), |one| vec![one]);
@@ -217,12 +240,16 @@ impl World {
             }
             DeadReason::Exhausted => {
                 let limit = note.draft.max_attempts.map_or(ATTEMPTS, u32::from);
-                let used_up = answers + leg.map_or(0, |leg| leg.charged_again) >= limit;
+                let used_up = answers + leg.map_or(0, |leg| leg.charged_again) >= limit || state.failed_over;
                 used_up.then_some(()).ok_or(format!("{answers} of {limit} attempts"))
             }
             DeadReason::Expired => {
                 // A read that saw a clock which was set back since may be right.
-                let ahead = if self.plan.has(|step| matches!(step, Step::SetClock(_))) { 10 } else { 0 };
+                let ahead = if self.plan.has(|step| matches!(step, Step::SetClock(_))) {
+                    10
+                } else {
+                    0
+                };
                 let by = clock + Duration::from_secs(ahead);
                 let expired = note.expires.is_some_and(|expires| expires <= by);
                 expired.then_some(()).ok_or("it has not expired".into())
@@ -238,10 +265,21 @@ impl World {
             }
             DeadReason::Crashed => {
                 // Leases of before a failover may be counted twice.
-                let enough = if state.failed_over { 1 } else { CRASHES };
-                let guilty = note.kills >= enough || state.kills[lane] >= enough;
+                let limit = self.plan.crash_limit;
+                let enough = if state.failed_over { 1 } else { limit };
+                // One that did nothing may be with relays that die for other reasons: as often as it takes to come into
+                // quarantine, and as often again. Leases that were lost on the way count as well, for a while.
+                let only_killed = !self.plan.has(|step| !step.is_calm() && !matches!(step, Step::Kill(..)));
+                let by_chance = if only_killed && self.plan.store_trouble == 0 {
+                    2 * limit
+                } else {
+                    enough
+                };
+                let guilty = note.kills >= enough || state.kills[lane] >= by_chance;
                 let kills = (note.kills, state.kills[lane]);
-                guilty.then_some(()).ok_or(format!("it killed {} processes, its lane saw {}", kills.0, kills.1))
+                guilty
+                    .then_some(())
+                    .ok_or(format!("it killed {} processes, its lane saw {}", kills.0, kills.1))
             }
             DeadReason::Permanent => Ok(()),
         }
@@ -286,8 +324,12 @@ impl State {
         }
         leg.last_charge = charge;
         leg.charges += 1;
-        if leg.charges > leg.answers {
-            let what = format!("{} at {}: {} charges, {} answers", n, SINKS[sink], leg.charges, leg.answers);
+        // A failover takes back what was settled, and a relay whose answer was lost settles it again.
+        if leg.charges > leg.answers && !self.failed_over {
+            let what = format!(
+                "{} at {}: {} charges, {} answers",
+                n, SINKS[sink], leg.charges, leg.answers
+            );
             self.broken(at, Rule::Charged, what);
         }
     }
@@ -299,7 +341,11 @@ impl State {
             None => note.unrouted = Some(death),
         }
         if let Err(why) = cause {
-            let what = format!("{} is dead as {}, but {why}", self.ledger.name(n), death.reason.as_str());
+            let what = format!(
+                "{} is dead as {}, but {why}",
+                self.ledger.name(n),
+                death.reason.as_str()
+            );
             self.broken(at, Rule::Cause, what);
         }
     }

@@ -31,7 +31,9 @@ enum Manner {
     Short,
     Panics,
     /// There is never an answer; what was sent arrives late, or not at all.
-    Silent { arrives: bool },
+    Silent {
+        arrives: bool,
+    },
 }
 
 impl FarSide {
@@ -53,8 +55,12 @@ impl FarSide {
             return (ms(0..30), manner);
         }
         if !faulty || rng.u32(0..1000) >= self.world.plan.sink_trouble {
-            let quick = rng.u8(0..3) > 0;
-            return (Duration::from_millis(rng.u64(0..if quick { 3 } else { 40 })), Manner::Answers);
+            let slowest = match rng.u8(0..4) {
+                0..2 if self.world.plan.slow_sinks && faulty => 1_500,
+                0..3 => 3,
+                _ => 40,
+            };
+            return (Duration::from_millis(rng.u64(0..slowest)), Manner::Answers);
         }
         let mut ms = |range: Range<u64>| Duration::from_millis(rng.u64(range));
         match ms(0..10).as_millis() {
@@ -87,7 +93,8 @@ impl Sink for FarSide {
                     messages.iter().for_each(|n| world.arrived(*n, sink));
                 });
             }
-            self.world.log(|| format!("{} gets no answer from {}", self.seat, SINKS[self.sink]));
+            self.world
+                .log(|| format!("{} gets no answer from {}", self.seat, SINKS[self.sink]));
             std::future::pending::<()>().await;
         }
         if !time.is_zero() {
@@ -104,7 +111,12 @@ impl Sink for FarSide {
         self.world.gate(self.seat).await;
         self.world.log(|| {
             let words: Vec<&str> = outcomes.iter().map(word).collect();
-            format!("{} is answered by {}: {manner:?} {}", self.seat, SINKS[self.sink], words.join(" "))
+            format!(
+                "{} is answered by {}: {manner:?} {}",
+                self.seat,
+                SINKS[self.sink],
+                words.join(" ")
+            )
         });
         if manner == Manner::Panics {
             // Without the message that the usual way prints.
@@ -159,9 +171,12 @@ impl World {
         outcome
     }
 
-    /// An answer that may be charged, whatever it was.
+    /// No answer, which may be charged.
     fn answered(&self, n: MessageNo, sink: usize) {
-        self.state().ledger.notes[n].legs[sink].answers += 1;
+        let mut state = self.state();
+        let leg = &mut state.ledger.notes[n].legs[sink];
+        leg.answers += 1;
+        leg.panicked = Some(Instant::now());
     }
 
     fn poison_among(&self, messages: &[MessageNo]) -> Option<String> {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Page, Place, ReadRequest, Reader, RelayCard, RelayStore, Row,
-    SettleReport, Settlement,
+    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Page, Place, ReadRequest, Reader, RelayCard, RelayStore,
+    Row, SettleReport, Settlement,
 };
 use tokio::time::{Instant, sleep};
 
@@ -78,10 +78,17 @@ impl RelayStore for Far {
     }
 
     async fn evict(&self) -> Result<u64> {
-        let work = move |store: crate::MemoryStore| async move { store.evict().await };
+        let world = self.world.clone();
+        let work = move |store: crate::MemoryStore| async move {
+            let leased = world.leased_owners();
+            let freed = store.evict().await;
+            world.are_registered(&leased);
+            freed
+        };
         let freed = self.world.carry(self.seat, "evict", work).await?;
         if freed > 0 {
-            self.world.log(|| format!("{} evicts: {freed} lanes are free", self.seat));
+            self.world
+                .log(|| format!("{} evicts: {freed} lanes are free", self.seat));
         }
         Ok(freed)
     }

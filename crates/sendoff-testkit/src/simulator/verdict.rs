@@ -17,6 +17,8 @@ pub enum Rule {
     OneAtATime,
     /// A relay hands over nothing after its lease.
     Leased,
+    /// The lease of a relay is not taken before its time.
+    Evicted,
     /// A relay that does not hold a lane settles nothing of it.
     Fenced,
     /// What is settled as delivered was confirmed.
