@@ -166,14 +166,7 @@ impl Director {
     async fn end_faults(&mut self) -> Result<()> {
         self.world.log(|| "-- faults end".to_owned());
         self.roll_back_all().await?;
-        let now = Instant::now();
-        let mut state = self.world.state();
-        state.faulty = false;
-        state.progress = now;
-        let stuck: Vec<usize> = (0..state.processes.len())
-            .filter(|slot| state.processes[*slot].stuck)
-            .collect();
-        drop(state);
+        let stuck = self.world.end_faults();
         if self.world.plan.routes_differ {
             for slot in 1..self.world.plan.relays {
                 self.world.stop_and_start(slot, Duration::from_millis(200));
@@ -217,5 +210,17 @@ impl Director {
                 "a relay has stopped and is still registered, or has lanes",
             );
         }
+    }
+}
+
+impl World {
+    /// Nothing goes wrong from now on. Tells which processes wait for an answer that never comes.
+    fn end_faults(&self) -> Vec<usize> {
+        let mut state = self.state();
+        state.faulty = false;
+        state.progress = Instant::now();
+        (0..state.processes.len())
+            .filter(|slot| state.processes[*slot].stuck)
+            .collect()
     }
 }
