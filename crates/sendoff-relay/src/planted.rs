@@ -32,8 +32,6 @@ pub enum Planted {
     HistoryUnnoticed,
     /// The relay keeps what it had of a lane that it is granted again.
     GrantedTwice,
-    /// The relay believes in lanes that it was granted in another history.
-    VoidGrants,
     /// Lanes are asked for while others are on their way back.
     AcquiresWhileReleasing,
     /// An unknown outcome is settled as delivered.
@@ -74,7 +72,7 @@ pub enum Planted {
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 30] = [
         Self::FenceDropped,
         Self::SettlesByNumber,
         Self::DeletesRange,
@@ -87,7 +85,6 @@ impl Planted {
         Self::OneCrashIsEnough,
         Self::HistoryUnnoticed,
         Self::GrantedTwice,
-        Self::VoidGrants,
         Self::AcquiresWhileReleasing,
         Self::SettlesUnconfirmed,
         Self::OvertakesHead,

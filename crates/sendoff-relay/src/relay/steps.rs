@@ -48,7 +48,7 @@ impl Running {
             }
             Event::Acquired(acquired) => {
                 self.acquiring = false;
-                let void = std::mem::take(&mut self.void_grants) && !planted!(VoidGrants);
+                let void = std::mem::take(&mut self.void_grants);
                 match acquired {
                     Ok(_) if void => self.unsure = true,
                     Ok((grants, blocked)) => self.gain(&grants, blocked),
