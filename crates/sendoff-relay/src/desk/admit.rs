@@ -213,10 +213,11 @@ impl Desk {
             if is_head && failed.is_some_and(|head| head.seq < place.seq) {
                 return self.hold(ticket);
             }
+            let follows_ready = self.follows_ready(sink, &key, place.seq);
             let parks = self.plan.topic(&item.delivery.topic).policy.head == crate::HeadPolicy::Park;
             if let Some(lane) = self.lanes.get_mut(&item.delivery.place.lane) {
                 let blocked = lane.blocked.contains(&key, &name);
-                if blocked && !is_head && !planted!(OvertakesHead) {
+                if blocked && !is_head && !follows_ready && !planted!(OvertakesHead) {
                     return self.hold(ticket);
                 }
                 if is_head && !parks {
@@ -234,6 +235,17 @@ impl Desk {
             self.count_at_sink(ticket, sink);
         }
         self.line_up(ticket, now);
+    }
+
+    /// Whether one of its key that is in the ready table stands before it at this sink: it goes behind that one. In the waiting
+    /// table it would be found in front of it after a crash.
+    fn follows_ready(&self, sink: SinkIndex, key: &Arc<str>, seq: i64) -> bool {
+        let chain = self.sinks[sink].chains.get(key);
+        let mut places = chain
+            .into_iter()
+            .flatten()
+            .map(|ticket| &self.items[ticket.item].delivery.place);
+        places.any(|place| place.room == Room::Ready && place.seq < seq)
     }
 
     /// Lets a leg queue at its sink, or sends it to wait for the sink.

@@ -424,6 +424,28 @@ async fn what_queues_behind_a_message_that_was_not_sent_is_read_again_with_it() 
     assert_eq!(seqs(&desk.next_batch(0, Instant::now())), [1]);
 }
 
+/// A message that came too early holds up nobody, although it comes back from the waiting table.
+#[tokio::test]
+async fn what_comes_back_from_waiting_does_not_send_those_behind_ready_ones_to_wait() {
+    let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
+    desk.take(vec![row(2, Some("k")), row(3, Some("k"))], Instant::now());
+    let batch = desk.next_batch(0, Instant::now());
+    desk.take(vec![waiting(1, "k")], Instant::now());
+    desk.take(vec![row(4, Some("k"))], Instant::now());
+    assert!(
+        desk.take_settlements(9).settlements.is_empty(),
+        "it is not held while the third is ready"
+    );
+    let mut arrived = seqs(&batch);
+    let mut next = batch;
+    while next.is_some() {
+        answer(&mut desk, next, &Outcome::Delivered);
+        next = desk.next_batch(0, Instant::now());
+        arrived.extend(seqs(&next));
+    }
+    assert_eq!(arrived, [2, 3, 1, 4]);
+}
+
 /// A message for the last sink only.
 fn for_last_sink(seq: i64, key: &str) -> Row {
     let Row::Message(message) = row(seq, Some(key)) else {

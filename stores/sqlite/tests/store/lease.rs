@@ -262,7 +262,7 @@ async fn a_suspect_counts_anew_for_another_row_and_not_for_the_same() {
             .store
             .suspect(relay.owner, 9, std::slice::from_ref(row))
             .await
-            .unwrap()
+            .unwrap();
     };
     suspect(&first).await;
     outbox.run("UPDATE outbox_lane SET suspect_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
