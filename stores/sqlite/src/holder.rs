@@ -13,6 +13,9 @@ use crate::file::{At, FileId};
 const LOG_LOCK: u64 = 120;
 const FILE_LOCK: u64 = 0x4000_0001;
 
+/// How often the list of locks is read for it.
+const LOOKS: u32 = 5;
+
 /// A process that holds the lock.
 #[derive(Debug, PartialEq, Eq)]
 struct Holder {
@@ -33,7 +36,12 @@ pub(crate) fn name_holder(error: Error, path: &Path) -> Error {
     error.because(format!("{why}; {said}")).next_step(next)
 }
 
+/// Linux lists the locks page by page: one that is held all the time is left out now and then while others come and go.
 fn holder(path: &Path) -> Option<Holder> {
+    (0..LOOKS).find_map(|_| look(path))
+}
+
+fn look(path: &Path) -> Option<Holder> {
     let locks = std::fs::read_to_string("/proc/locks").ok()?;
     let mut index = path.as_os_str().to_owned();
     index.push("-shm");
