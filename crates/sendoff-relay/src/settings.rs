@@ -13,7 +13,7 @@ pub struct Settings {
     pub batch: usize,
     /// How many messages may be in hand: read and not settled yet.
     pub window: usize,
-    /// About how many bytes of payload may be in hand.
+    /// How many bytes may be in hand: of payload, headers and texts. One message more than fits is read, however large it is.
     pub window_bytes: usize,
     /// The longest pause between two polls when there is nothing to do.
     pub idle_time: Duration,

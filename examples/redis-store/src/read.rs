@@ -67,10 +67,12 @@ impl RedisReader {
         [urgent, common, idle].concat()
     }
 
-    async fn read_ready(&mut self, limit: usize, page: &mut Page) -> Result<()> {
+    async fn read_ready(&mut self, request: &ReadRequest, page: &mut Page) -> Result<()> {
         let floor = |lane: Lane| self.floors.get(&lane).copied().unwrap_or_default().to_string();
         let floors: Vec<String> = (0..LANES).map(floor).collect();
-        let args = json!({"lanes": self.order(), "floors": floors, "limit": limit.max(1)});
+        let args = json!({"lanes": self.order(), "floors": floors, "limit": request.limit.max(1),
+            // Not all of it, so that neither table keeps the other waiting.
+            "bytes": (request.bytes / if request.due { 2 } else { 1 }).max(1).to_string()});
         let (now, more, rows): (i64, u8, Vec<ReadyRow>) = self.script.call("read_ready", &args).await?;
         page.more |= more == 1;
         for (lane, member, content) in rows {
@@ -102,8 +104,10 @@ impl RedisReader {
         if places.is_empty() {
             return Ok(());
         }
-        let fetched: Result<(i64, Vec<WaitingRow>)> = self.script.call("fetch", &json!({"places": places})).await;
-        let (now, rows) = match fetched {
+        let bytes = request.bytes.saturating_sub(page.rows.iter().map(Row::bytes).sum());
+        let args = json!({"places": places, "bytes": bytes.to_string()});
+        let fetched: Result<(i64, Vec<WaitingRow>, usize)> = self.script.call("fetch", &args).await;
+        let (now, rows, looked_at) = match fetched {
             Ok(fetched) => fetched,
             Err(error) => {
                 // Nothing is returned, so nothing may stay in hand.
@@ -115,6 +119,14 @@ impl RedisReader {
                 return Err(error);
             }
         };
+        if let Some(left @ [_, ..]) = places.get(looked_at..) {
+            page.more = true;
+            let forgotten = left.iter().map(|(lane, member)| place(Room::Waiting, *lane, member));
+            self.hand.begin(&ReadRequest {
+                forgotten: forgotten.collect(),
+                ..ReadRequest::default()
+            });
+        }
         for (lane, member, content, attempts) in rows {
             page.rows
                 .push(row(place(Room::Waiting, lane, &member), &content, attempts, now));
@@ -154,7 +166,7 @@ impl Reader for RedisReader {
             return Ok(page);
         }
         if request.ready {
-            self.read_ready(request.limit, &mut page).await?;
+            self.read_ready(&request, &mut page).await?;
         }
         if request.due
             && let Err(error) = self.read_due(&request, &mut page).await

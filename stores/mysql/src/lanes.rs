@@ -8,7 +8,11 @@ use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room, RowId};
 pub(crate) type Spot = (Lane, i64, RowId);
 
 #[derive(Debug, Default)]
-pub(crate) struct Lanes(BTreeMap<Lane, State>);
+pub(crate) struct Lanes {
+    all: BTreeMap<Lane, State>,
+    /// The lane that comes first among equals, another one each time: when rows are large, those behind have to wait.
+    turn: Lane,
+}
 
 #[derive(Debug, Default)]
 struct State {
@@ -22,37 +26,37 @@ impl Lanes {
     /// Reads these from now on.
     pub(crate) fn gained(&mut self, grants: &[LaneGrant]) {
         for grant in grants {
-            self.0.insert(grant.lane, State::default());
+            self.all.insert(grant.lane, State::default());
         }
     }
 
     pub(crate) fn lost(&mut self, lanes: &[Lane]) {
         for lane in lanes {
-            self.0.remove(lane);
+            self.all.remove(lane);
         }
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
     /// All of them: urgent ones first, idle ones last.
     pub(crate) fn numbers(&self) -> Vec<Lane> {
-        let mut numbers: Vec<Lane> = self.0.keys().copied().collect();
+        let mut numbers: Vec<Lane> = self.all.keys().copied().collect();
         numbers.sort_unstable_by_key(|lane| (rank(*lane), *lane));
         numbers
     }
 
     /// How many rows are in hand.
     pub(crate) fn in_hand(&self) -> usize {
-        self.0.values().map(|state| state.in_hand.len()).sum()
+        self.all.values().map(|state| state.in_hand.len()).sum()
     }
 
     /// Takes note of what was settled and forgotten.
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
         let places = request.settled.iter().chain(&request.forgotten);
         for place in places.filter(|place| place.room == Room::Ready) {
-            if let Some(state) = self.0.get_mut(&place.lane)
+            if let Some(state) = self.all.get_mut(&place.lane)
                 && state.in_hand.get(&place.seq) == Some(&place.id)
             {
                 state.in_hand.remove(&place.seq);
@@ -62,8 +66,12 @@ impl Lanes {
 
     /// How many rows to ask for in each lane, for about `limit` new ones altogether.
     pub(crate) fn shares(&self, limit: usize) -> Vec<(Lane, usize)> {
-        let base = limit.div_ceil(self.0.len().max(1));
-        let share = |lane: &Lane| self.0.get(lane).map(|state| state.size.max(base) + state.in_hand.len());
+        let base = limit.div_ceil(self.all.len().max(1));
+        let share = |lane: &Lane| {
+            self.all
+                .get(lane)
+                .map(|state| state.size.max(base) + state.in_hand.len())
+        };
         let numbers = self.numbers();
         numbers.iter().filter_map(|lane| Some((*lane, share(lane)?))).collect()
     }
@@ -77,9 +85,9 @@ impl Lanes {
         }
         let is_full = |(lane, asked): &&(Lane, usize)| counts.get(lane).is_some_and(|count| count >= asked);
         let full: BTreeSet<Lane> = asked.iter().filter(is_full).map(|(lane, _)| *lane).collect();
-        let base = limit.div_ceil(self.0.len().max(1));
+        let base = limit.div_ceil(self.all.len().max(1));
         let share = (limit / full.len().max(1)).max(1);
-        for (lane, state) in &mut self.0 {
+        for (lane, state) in &mut self.all {
             state.size = if full.contains(lane) {
                 (state.size.max(base) * 2).min(share)
             } else {
@@ -91,20 +99,22 @@ impl Lanes {
 
     /// Of rows that were found, those that are not in hand, in the order in which they are to be returned. Another message
     /// under a number that is in hand is new.
-    pub(crate) fn fresh(&self, found: &[Spot]) -> Vec<(Lane, i64)> {
+    pub(crate) fn fresh(&mut self, found: &[Spot]) -> Vec<(Lane, i64)> {
+        self.turn = (self.turn + 7) % 64;
+        let turn = self.turn;
         let is_new = |(lane, seq, id): &&Spot| {
-            let state = self.0.get(lane);
+            let state = self.all.get(lane);
             state.is_some_and(|state| state.in_hand.get(seq) != Some(id))
         };
         let new = found.iter().filter(is_new).map(|(lane, seq, _)| (*lane, *seq));
         let mut fresh: Vec<(Lane, i64)> = new.collect();
-        fresh.sort_unstable_by_key(|(lane, seq)| (rank(*lane), *lane, *seq));
+        fresh.sort_unstable_by_key(|(lane, seq)| (rank(*lane), *lane < turn, *lane, *seq));
         fresh
     }
 
     /// This row is returned.
     pub(crate) fn take(&mut self, place: &Place) {
-        if let Some(state) = self.0.get_mut(&place.lane) {
+        if let Some(state) = self.all.get_mut(&place.lane) {
             state.in_hand.insert(place.seq, place.id.clone());
         }
     }

@@ -186,6 +186,42 @@ impl Lent {
         answer(what, limit, self.conn.query(sql)).await
     }
 
+    /// The same, row by row as they come, until `take` has enough. Tells whether it took all: if not, the rest is still on its
+    /// way, and the connection is good for nothing but [`Lent::hang_up`].
+    pub(crate) async fn text_while(
+        &mut self,
+        what: &str,
+        sql: &str,
+        mut take: impl FnMut(Row) -> bool,
+    ) -> Result<bool> {
+        let limit = self.pool.0.limit;
+        let running = async {
+            let mut rows = self.conn.query_iter(sql).await?;
+            while let Some(row) = rows.next().await? {
+                if !take(row) {
+                    return Ok(false);
+                }
+            }
+            Ok(true)
+        };
+        answer(what, limit, running).await
+    }
+
+    /// Closes the connection in the middle of an answer. The driver would read it to its end first, so the server is told to end
+    /// it. Where a proxy is between, the number is not the server's, and the rest is read and dropped.
+    pub(crate) fn hang_up(self) {
+        let Self {
+            conn, pool, _permit, ..
+        } = self;
+        tokio::spawn(async move {
+            if let Ok(mut other) = pool.0.connector.connect().await {
+                let _ = other.query_drop(format!("KILL {}", conn.id())).await;
+                let _ = other.disconnect().await;
+            }
+            drop((conn, _permit));
+        });
+    }
+
     /// Runs a script without parameters.
     pub(crate) async fn script(&mut self, what: &str, sql: &str) -> Result<()> {
         let limit = self.pool.0.limit;

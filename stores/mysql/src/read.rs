@@ -13,7 +13,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::store::{Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::store::{Budget, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
 use sendoff::{ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -30,6 +30,8 @@ pub(crate) struct MysqlReader {
     lanes: Lanes,
     /// Rows of the waiting table in the relay's hands.
     waiting: HashSet<Place>,
+    /// How many bytes a row has, about.
+    row_bytes: usize,
 }
 
 /// What one read found, before any of it is in hand.
@@ -37,6 +39,17 @@ pub(crate) struct MysqlReader {
 struct Found {
     rows: Vec<Row>,
     more: bool,
+    /// Whether the rows are large and more were asked for than may come: some are still on their way.
+    is_cut: bool,
+}
+
+impl Found {
+    fn nothing(more: bool) -> Self {
+        Self {
+            more,
+            ..Self::default()
+        }
+    }
 }
 
 impl MysqlReader {
@@ -46,38 +59,99 @@ impl MysqlReader {
             session: None,
             lanes: Lanes::default(),
             waiting: HashSet::new(),
+            row_bytes: 0,
         }
     }
 
     async fn find(&mut self, lent: &mut Lent, request: &ReadRequest) -> Result<(Found, Found)> {
         let mut found = (Found::default(), Found::default());
+        let mut budget = Budget::new(request.bytes);
         if request.due {
-            found.0 = self.find_due(lent, request).await?;
+            // Not all of it, so that what waited does not keep new messages waiting.
+            let mut share = Budget::new(request.bytes.div_ceil(if request.ready { 2 } else { 1 }));
+            found.0 = self.find_due(lent, request, &mut share).await?;
+            budget.spend(found.0.rows.iter().map(Row::bytes).sum());
         }
-        if request.ready {
-            found.1 = self.find_ready(lent, request.limit).await?;
+        if found.0.is_cut || budget.is_spent() {
+            found.0.more = true;
+        } else if request.ready {
+            found.1 = self.find_ready(lent, request.limit, &mut budget).await?;
         }
         Ok(found)
     }
 
-    async fn find_ready(&mut self, lent: &mut Lent, limit: usize) -> Result<Found> {
+    async fn find_ready(&mut self, lent: &mut Lent, limit: usize, budget: &mut Budget) -> Result<Found> {
         let (spots, more) = self.look(lent, limit).await?;
         if spots.iter().any(|(lane, ..)| *lane >= FIRST_SIDE_LANE) {
             self.store.file().await;
         }
         let fresh = self.lanes.fresh(&spots);
         if fresh.is_empty() {
-            return Ok(Found { rows: Vec::new(), more });
+            return Ok(Found::nothing(more));
         }
-        let places: Value = fresh.iter().map(|(lane, seq)| json!([lane, seq])).collect();
-        let sql = self.store.texts.read_ready.at(2).replace("{rows}", &places.to_string());
-        let mut contents: HashMap<(Lane, i64), Row> = HashMap::with_capacity(fresh.len());
-        for row in &lent.text(WHAT, &sql).await? {
-            let row = message(Room::Ready, row)?;
-            contents.insert((row.place().lane, row.place().seq), row);
+        let places: Vec<Value> = fresh.iter().map(|(lane, seq)| json!([lane, seq])).collect();
+        let sql = self.store.texts.read_ready.at(2).to_owned();
+        let (found, asked, is_cut) = self.contents(lent, Room::Ready, &sql, &places, budget).await?;
+        let mut contents: HashMap<(Lane, i64), Row> = HashMap::with_capacity(found.len());
+        contents.extend(found.into_iter().map(|row| ((row.place().lane, row.place().seq), row)));
+        let mut rows = Vec::with_capacity(contents.len());
+        // Behind a row that did not come, the rest of its lane has to wait.
+        let mut cut_lanes = HashSet::new();
+        for spot in &fresh[..asked] {
+            match contents.remove(spot) {
+                Some(row) if !cut_lanes.contains(&spot.0) => rows.push(row),
+                None if is_cut => {
+                    cut_lanes.insert(spot.0);
+                }
+                Some(_) | None => {}
+            }
         }
-        let rows = fresh.iter().filter_map(|spot| contents.remove(spot)).collect();
-        Ok(Found { rows, more })
+        Ok(Found {
+            rows,
+            more: more || asked < fresh.len() || is_cut,
+            is_cut,
+        })
+    }
+
+    /// Fetches the contents of rows, some at a time, until the budget is spent: what came, of how many, and whether the last
+    /// answer was cut off. No more are asked for than fit, by what rows had so far; they may be larger all the same.
+    async fn contents(
+        &mut self,
+        lent: &mut Lent,
+        room: Room,
+        sql: &str,
+        places: &[Value],
+        budget: &mut Budget,
+    ) -> Result<(Vec<Row>, usize, bool)> {
+        let (mut rows, mut asked) = (Vec::with_capacity(places.len()), 0);
+        while asked < places.len() && !budget.is_spent() {
+            let fits = (budget.left() / self.row_bytes.max(1)).max(1);
+            let some = &places[asked..places.len().min(asked.saturating_add(fits))];
+            asked += some.len();
+            let sql = sql.replace("{rows}", &Value::from(some).to_string());
+            let (mut came, mut bytes, mut odd) = (0, 0, None);
+            let is_whole = lent
+                .text_while(WHAT, &sql, |row| {
+                    let size = size(&row);
+                    budget.spend(size);
+                    (came, bytes) = (came + 1, bytes + size);
+                    match message(room, &row) {
+                        Ok(row) => rows.push(row),
+                        Err(error) => odd = odd.take().or(Some(error)),
+                    }
+                    came == some.len() || !budget.is_spent()
+                })
+                .await?;
+            if let Some(error) = odd {
+                return Err(error);
+            }
+            let average = bytes / came.max(1);
+            self.row_bytes = average.max((self.row_bytes * 3 + average) / 4);
+            if !is_whole {
+                return Ok((rows, asked, true));
+            }
+        }
+        Ok((rows, asked, false))
     }
 
     /// Where ready rows are: all of them if they are few, else some of each lane. One statement, so one snapshot.
@@ -104,8 +178,9 @@ impl MysqlReader {
         Ok((spots, more))
     }
 
-    async fn find_due(&self, lent: &mut Lent, request: &ReadRequest) -> Result<Found> {
-        let sql = &self.store.texts.read_due;
+    async fn find_due(&mut self, lent: &mut Lent, request: &ReadRequest, budget: &mut Budget) -> Result<Found> {
+        let store = Arc::clone(&self.store);
+        let sql = &store.texts.read_due;
         let skipped = request.skip_legs.iter().map(|leg| format!("'{}'", hex(leg)));
         // No leg is written like this one, and a list must not be empty.
         let skipped = skipped.chain(["'-'".to_owned()]).collect::<Vec<_>>().join(", ");
@@ -131,20 +206,23 @@ impl MysqlReader {
         }
         let more = fresh.len() >= request.limit;
         if fresh.is_empty() {
-            return Ok(Found { rows: Vec::new(), more });
+            return Ok(Found::nothing(more));
         }
-        let places: Value = fresh
+        let places: Vec<Value> = fresh
             .iter()
             .map(|(place, leg)| json!([place.lane, place.seq, leg, id_hex(&place.id)]))
             .collect();
-        let contents_of = sql.at(1).replace("{rows}", &places.to_string());
-        let mut contents: HashMap<Place, Row> = HashMap::with_capacity(fresh.len());
-        for row in &lent.text(WHAT, &contents_of).await? {
-            let row = message(Room::Waiting, row)?;
-            contents.insert(row.place().clone(), row);
-        }
-        let rows = fresh.iter().filter_map(|(place, _)| contents.remove(place)).collect();
-        Ok(Found { rows, more })
+        let (found, asked, is_cut) = self.contents(lent, Room::Waiting, sql.at(1), &places, budget).await?;
+        let mut contents: HashMap<Place, Row> = HashMap::with_capacity(found.len());
+        contents.extend(found.into_iter().map(|row| (row.place().clone(), row)));
+        let found = fresh[..asked].iter().map(|(place, _)| contents.remove(place));
+        // What follows one that did not come, comes with it the next time.
+        let rows = found.take_while(|row| row.is_some() || !is_cut).flatten().collect();
+        Ok(Found {
+            rows,
+            more: more || asked < fresh.len() || is_cut,
+            is_cut,
+        })
     }
 
     /// What is returned is in hand from now on.
@@ -195,7 +273,11 @@ impl Reader for MysqlReader {
         };
         match self.find(&mut lent, &request).await {
             Ok(found) => {
-                self.session = Some(lent);
+                if found.0.is_cut || found.1.is_cut {
+                    lent.hang_up();
+                } else {
+                    self.session = Some(lent);
+                }
                 Ok(self.take(found))
             }
             Err(error) => {
@@ -214,6 +296,15 @@ impl Drop for MysqlReader {
             lent.give_back();
         }
     }
+}
+
+/// How many bytes a row has on its way.
+fn size(row: &mysql_async::Row) -> usize {
+    let bytes = |at| match row.as_ref(at) {
+        Some(mysql_async::Value::Bytes(bytes)) => bytes.len(),
+        Some(_) | None => 8,
+    };
+    (0..row.len()).map(bytes).sum()
 }
 
 fn spots(rows: &[mysql_async::Row]) -> Result<Vec<Spot>> {

@@ -1,5 +1,7 @@
 //! One question to the server: what is ready and due in some lanes, in one round trip.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use sendoff::store::{Lane, ReadRequest, Row};
 use sendoff::{Error, Result};
 use tokio_postgres::types::Type;
@@ -58,11 +60,11 @@ enum Arrived {
 }
 
 impl Question<'_> {
-    /// One round trip.
+    /// One round trip. `None` when the rows have more than `room` bytes: then the connection is of no use any more.
     ///
     /// # Errors
     /// What the server said, or that its answer is not one to this question.
-    pub(crate) async fn ask(&self, lent: &Lent) -> Result<Answer> {
+    pub(crate) async fn ask(&self, lent: &Lent, room: usize) -> Result<Option<Answer>> {
         let lanes = smallints(&self.lanes.numbers());
         let due_limit = number(self.request.limit + self.waiting);
         let mut parts: Vec<(Part, Statement<'_>)> = Vec::with_capacity(5);
@@ -81,11 +83,16 @@ impl Question<'_> {
         // The function brings its own settings, and so does a stretch.
         let plainly = !self.request.due && (self.lanes.caught_up() || self.plan.stretch.is_some());
         let (parts, statements): (Vec<Part>, Vec<Statement<'_>>) = parts.into_iter().unzip();
-        let take = |at: usize, row| arrived(parts[at], row);
-        answer(
-            lent.run_taking(WHAT, &statements, plainly, &take).await?,
-            self.request.ready,
-        )
+        let come = AtomicUsize::new(0);
+        let take = |at: usize, row: tokio_postgres::Row| {
+            let size = row.raw_size_bytes();
+            let has_room = come.fetch_add(size, Ordering::Relaxed) < room;
+            has_room.then(|| arrived(parts[at], row))
+        };
+        let Some(arrived) = lent.run_taking(WHAT, &statements, plainly, &take).await? else {
+            return Ok(None);
+        };
+        answer(arrived, self.request.ready).map(Some)
     }
 
     fn add_ready<'q>(&'q self, parts: &mut Vec<(Part, Statement<'q>)>) {
@@ -158,7 +165,7 @@ fn answer(arrived: Vec<Vec<Arrived>>, ready: bool) -> Result<Answer> {
     for row in arrived.into_iter().flatten() {
         match row {
             Arrived::Ready(lane, seq, row) => answer.ready.push((lane, seq, row)),
-            Arrived::About(row) => answer.sighting = Some(sighting(&row)?),
+            Arrived::About(row) => answer.sighting = Some(sighting(&row, [3, 1, 17, 14])?),
             Arrived::Due(row) => answer.due.push(row),
             Arrived::Nothing => {}
             Arrived::Odd(error) => return Err(error),
@@ -170,13 +177,14 @@ fn answer(arrived: Vec<Vec<Arrived>>, ready: bool) -> Result<Answer> {
     Ok(answer)
 }
 
-/// What the first row says about the statement itself.
-fn sighting(about: &tokio_postgres::Row) -> Result<Sighting> {
-    let text: &str = column(WHAT, about, 3)?;
+/// What the first row says about the statement itself: in these columns the snapshot, the head of the sequence, a transaction
+/// id, and when the server started.
+pub(crate) fn sighting(about: &tokio_postgres::Row, [snapshot, head, xid, started]: [usize; 4]) -> Result<Sighting> {
+    let text: &str = column(WHAT, about, snapshot)?;
     Ok(Sighting {
         snapshot: Snapshot::parse(text).ok_or_else(|| odd_answer(WHAT, "the snapshot cannot be read"))?,
-        head: column(WHAT, about, 1)?,
-        xid: column::<Option<i64>>(WHAT, about, 17)?.map(i64::unsigned_abs),
-        started: column(WHAT, about, 14)?,
+        head: column(WHAT, about, head)?,
+        xid: column::<Option<i64>>(WHAT, about, xid)?.map(i64::unsigned_abs),
+        started: column(WHAT, about, started)?,
     })
 }

@@ -73,6 +73,8 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<i16>,
     pub(crate) starts: Vec<i64>,
     pub(crate) sizes: Vec<i64>,
+    /// How many rows are in hand and will be found again.
+    pub(crate) again: usize,
 }
 
 impl Lanes {
@@ -138,6 +140,7 @@ impl Lanes {
     pub(crate) fn plan(&mut self, floor: i64, limit: usize) -> Plan {
         self.stretch = self.next_stretch(floor, limit);
         let mut plan = Plan {
+            again: self.stretch.as_ref().map_or(0, |stretch| stretch.again),
             stretch: self.stretch.clone(),
             ..Plan::default()
         };
@@ -150,6 +153,7 @@ impl Lanes {
                 let start = state.cursor.min(floor);
                 let again = state.in_hand.range(start.saturating_add(1)..).count();
                 state.asked = state.size.max(base) + again;
+                plan.again += again;
                 plan.lanes.push(smallint(lane));
                 plan.starts.push(start);
                 plan.sizes.push(i64::try_from(state.asked).unwrap_or(i64::MAX));
@@ -169,12 +173,17 @@ impl Lanes {
     ///
     /// A lane that gives full pages gets larger ones, up to its share among those that do: a hot lane that is alone
     /// with its backlog gets it all.
-    pub(crate) fn finish(&mut self, found: &Found, limit: usize, head: i64) -> bool {
+    /// `cut`: lanes with rows that were found and are left for later, and the number of the first of these.
+    pub(crate) fn finish(&mut self, found: &Found, cut: &BTreeMap<Lane, i64>, limit: usize, head: i64) -> bool {
         let stretch = self.stretch.take();
         let mut full = Vec::new();
         let base = base(limit, self.all.len());
         for (lane, state) in &mut self.all {
             if stretch.is_some() && rank(*lane) == NORMAL {
+                continue;
+            }
+            if let Some(first_left) = cut.get(lane) {
+                state.cursor = first_left.saturating_sub(1);
                 continue;
             }
             match found.get(lane) {
@@ -201,7 +210,13 @@ impl Lanes {
                 false
             }
         };
-        more || !full.is_empty()
+        more || !full.is_empty() || !cut.is_empty()
+    }
+
+    /// Whether the row is in hand.
+    pub(crate) fn has(&self, lane: Lane, seq: i64, id: Uuid) -> bool {
+        let state = self.all.get(&lane);
+        state.is_some_and(|state| state.in_hand.get(&seq) == Some(&id))
     }
 
     /// Lanes without a priority: those are read together. What is urgent must be found behind any backlog.

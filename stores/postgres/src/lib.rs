@@ -42,6 +42,7 @@ mod error;
 mod hosts;
 mod item;
 mod lanes;
+mod large;
 mod lease;
 mod listen;
 mod migrate;

@@ -21,11 +21,24 @@ pub struct Statement<'a> {
 }
 
 /// What becomes of a row as soon as it arrives; it is told which statement it belongs to. A row that is kept takes several
-/// times the memory of what is read out of it.
-pub(crate) type Take<'a, T> = &'a (dyn Fn(usize, Row) -> T + Send + Sync);
+/// times the memory of what is read out of it. `None`: there is no room for what is still to come.
+pub(crate) type Take<'a, T> = &'a (dyn Fn(usize, Row) -> Option<T> + Send + Sync);
+
+/// Why there is no answer.
+pub(crate) enum Failed {
+    Driver(Error),
+    /// There is no room for it. The rest is still on its way, so the connection is of no use any more.
+    NoRoom,
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Driver(error)
+    }
+}
 
 /// One of them on its way.
-type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, Error>> + Send + 'a>>;
+type Answer<'a, T> = Pin<Box<dyn Future<Output = Result<Vec<T>, Failed>> + Send + 'a>>;
 
 /// Sends `first`, all statements and `last` in order, then waits for all answers: one round trip. Returns the rows of
 /// the statements.
@@ -39,7 +52,7 @@ pub(crate) async fn in_order<T: Send>(
     statements: &[Statement<'_>],
     last: Option<&str>,
     take: Take<'_, T>,
-) -> Result<Vec<Vec<T>>, Error> {
+) -> Result<Vec<Vec<T>>, Failed> {
     let mut answers: Vec<Answer<'_, T>> = Vec::with_capacity(statements.len() + 2);
     if let Some(sql) = first {
         answers.push(Box::pin(command(client, sql)));
@@ -58,27 +71,33 @@ pub(crate) async fn in_order<T: Send>(
         .collect())
 }
 
-async fn command<T>(client: &Client, sql: &str) -> Result<Vec<T>, Error> {
-    client.batch_execute(sql).await.map(|()| Vec::new())
+async fn command<T>(client: &Client, sql: &str) -> Result<Vec<T>, Failed> {
+    client.batch_execute(sql).await?;
+    Ok(Vec::new())
 }
 
-async fn query<T>(client: &Client, statement: &Statement<'_>, at: usize, take: Take<'_, T>) -> Result<Vec<T>, Error> {
+async fn query<T>(client: &Client, statement: &Statement<'_>, at: usize, take: Take<'_, T>) -> Result<Vec<T>, Failed> {
     let params = statement.params.iter().map(|(value, kind)| (*value, kind.clone()));
     let mut rows = pin!(client.query_typed_raw(statement.sql, params).await?);
     let mut found = Vec::new();
     while let Some(row) = rows.try_next().await? {
-        found.push(take(at, row));
+        found.push(take(at, row).ok_or(Failed::NoRoom)?);
     }
     Ok(found)
 }
 
-async fn all<T>(mut answers: Vec<Answer<'_, T>>) -> Result<Vec<Vec<T>>, Error> {
-    let mut found: Vec<Option<Result<Vec<T>, Error>>> = answers.iter().map(|_| None).collect();
+async fn all<T>(mut answers: Vec<Answer<'_, T>>) -> Result<Vec<Vec<T>>, Failed> {
+    let mut found: Vec<Option<Result<Vec<T>, Failed>>> = answers.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut pending = false;
         for (answer, found) in answers.iter_mut().zip(&mut found) {
             if found.is_none() {
                 match answer.as_mut().poll(context) {
+                    // The answers behind it will not come.
+                    Poll::Ready(Err(Failed::NoRoom)) => {
+                        *found = Some(Err(Failed::NoRoom));
+                        return Poll::Ready(());
+                    }
                     Poll::Ready(result) => *found = Some(result),
                     Poll::Pending => pending = true,
                 }

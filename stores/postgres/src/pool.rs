@@ -10,7 +10,7 @@ use tokio_postgres::Row;
 
 use crate::connect::{Connector, Session};
 use crate::error::{from_driver, timed_out};
-use crate::pipeline::{Param, Statement, Take, in_order};
+use crate::pipeline::{Failed, Param, Statement, Take, in_order};
 
 /// How much longer than the server we wait: an error is better than silence.
 const GRACE: Duration = Duration::from_secs(1);
@@ -127,14 +127,15 @@ impl Lent {
             .await
     }
 
-    /// The same, with what is made of each row when it arrives. `plainly`: the statements need no settings of the pool's.
+    /// The same, with what is made of each row when it arrives. `plainly`: the statements need no settings of the pool's. `None`
+    /// when there was no room: then the connection is of no use any more.
     pub(crate) async fn run_taking<T: Send>(
         &self,
         what: &str,
         statements: &[Statement<'_>],
         plainly: bool,
         take: Take<'_, T>,
-    ) -> Result<Vec<Vec<T>>> {
+    ) -> Result<Option<Vec<Vec<T>>>> {
         let begin = if plainly {
             &self.pool.0.begin_plainly
         } else {
@@ -177,7 +178,10 @@ impl Lent {
         statements: &[Statement<'_>],
         last: Option<&str>,
     ) -> Result<Vec<Vec<Row>>> {
-        self.send_taking(what, first, statements, last, &|_, row| row).await
+        let found = self
+            .send_taking(what, first, statements, last, &|_, row| Some(row))
+            .await?;
+        Ok(found.unwrap_or_default())
     }
 
     async fn send_taking<T: Send>(
@@ -187,14 +191,19 @@ impl Lent {
         statements: &[Statement<'_>],
         last: Option<&str>,
         take: Take<'_, T>,
-    ) -> Result<Vec<Vec<T>>> {
+    ) -> Result<Option<Vec<Vec<T>>>> {
         let limit = self.pool.0.limit;
         self.session.set_busy(true);
         match timeout(limit, in_order(self.session.client(), first, statements, last, take)).await {
-            Ok(answer) => {
+            Ok(Ok(found)) => {
                 self.session.set_busy(false);
-                answer.map_err(|error| from_driver(what, error))
+                Ok(Some(found))
             }
+            Ok(Err(Failed::Driver(error))) => {
+                self.session.set_busy(false);
+                Err(from_driver(what, error))
+            }
+            Ok(Err(Failed::NoRoom)) => Ok(None),
             Err(_) => Err(timed_out(what, limit)),
         }
     }

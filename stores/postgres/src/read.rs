@@ -1,5 +1,6 @@
 //! Room: read. One reader a relay; what makes it safe is in `straggler.rs`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,6 +11,7 @@ use tokio::time::Instant;
 use crate::ask::{Answer, Question};
 use crate::decode::{column, row_id, waiting_row};
 use crate::lanes::{Found, NORMAL, OfLane, rank};
+use crate::large::RowSize;
 use crate::pool::Lent;
 use crate::progress::{Progress, Weighed};
 use crate::store::Inner;
@@ -21,11 +23,22 @@ pub(crate) const SETTINGS: &str = "SET LOCAL enable_sort = off; SET LOCAL enable
 pub(crate) const WHAT: &str = "messages could not be read";
 
 pub(crate) struct PostgresReader {
-    store: Arc<Inner>,
+    pub(crate) store: Arc<Inner>,
     session: Option<Lent>,
-    progress: Progress,
+    pub(crate) progress: Progress,
     /// Rows of the waiting table in the relay's hands.
-    waiting: InHand,
+    pub(crate) waiting: InHand,
+    /// Large rows are looked at before they are read: see `large.rs`.
+    pub(crate) row_size: RowSize,
+}
+
+/// What came of looking for rows.
+enum Sought {
+    Found(Answer),
+    /// The database's history has changed.
+    HistoryChanged,
+    /// The rows are large. The connection is of no use any more.
+    NoRoom,
 }
 
 impl PostgresReader {
@@ -35,6 +48,7 @@ impl PostgresReader {
             session: None,
             progress: Progress::default(),
             waiting: InHand::default(),
+            row_size: RowSize::default(),
         }
     }
 
@@ -50,8 +64,8 @@ impl PostgresReader {
         }
     }
 
-    /// Asks until the rows can be handed out: mostly once. `None` when the database's history has changed.
-    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Option<Answer>> {
+    /// Asks until the rows can be handed out: mostly once.
+    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Sought> {
         let mut attempt = self.progress.begin(Instant::now());
         loop {
             let (plan, mark) = self.progress.plan(&attempt, request.limit);
@@ -63,7 +77,12 @@ impl PostgresReader {
                 plan: &plan,
                 mark,
             };
-            let found = question.ask(lent).await?;
+            // What is in hand may come again.
+            let again = plan.again + if request.due { self.waiting.len() } else { 0 };
+            let room = request.bytes.saturating_add(again * self.row_size.expected());
+            let Some(found) = question.ask(lent, room).await? else {
+                return Ok(Sought::NoRoom);
+            };
             let in_stretch = || found.ready.iter().filter(|(lane, ..)| rank(*lane) == NORMAL).count();
             if plan
                 .stretch
@@ -74,11 +93,11 @@ impl PostgresReader {
                 continue;
             }
             match &found.sighting {
-                None => return Ok(Some(found)),
+                None => return Ok(Sought::Found(found)),
                 Some(sighting) => match self.progress.weigh(&mut attempt, sighting) {
-                    Weighed::Use => return Ok(Some(found)),
+                    Weighed::Use => return Ok(Sought::Found(found)),
                     Weighed::AskAgain => {}
-                    Weighed::HistoryChanged => return Ok(None),
+                    Weighed::HistoryChanged => return Ok(Sought::HistoryChanged),
                 },
             }
         }
@@ -105,7 +124,7 @@ impl PostgresReader {
                 page.rows.push(row);
             }
         }
-        page.more |= self.progress.lanes.finish(&found, limit, head);
+        page.more |= self.progress.lanes.finish(&found, &BTreeMap::new(), limit, head);
     }
 
     fn take_due(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
@@ -157,29 +176,27 @@ impl Reader for PostgresReader {
         if self.progress.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
             return Ok(page);
         }
-        let lent = self.connect().await?;
-        let found = match self.find(&lent, &request).await {
-            Ok(Some(found)) => found,
-            Ok(None) => {
-                self.session = Some(lent);
-                page.history_changed = true;
-                return Ok(page);
+        let mut lent = self.connect().await?;
+        let mut done = self.read_with(&lent, &request, &mut page).await;
+        if let Ok(false) = done {
+            drop(lent);
+            lent = self.connect().await?;
+            done = self.read_with(&lent, &request, &mut page).await;
+        }
+        match done {
+            Ok(is_done) => {
+                page.more |= !is_done;
+                self.row_size.learn(&page.rows);
+                self.session = Some(lent).filter(|_| is_done);
+                Ok(page)
             }
             Err(error) => {
                 // The server answered and is the same as before. Starting over would make a read that took too long
                 // take even longer.
                 if error.kind() == ErrorKind::Busy {
+                    self.row_size.took_too_long();
                     self.session = Some(lent);
                 }
-                return Err(error);
-            }
-        };
-        match self.take(found, &request, &mut page) {
-            Ok(()) => {
-                self.session = Some(lent);
-                Ok(page)
-            }
-            Err(error) => {
                 // Nothing is returned, so nothing of it is in anybody's hands. The next read connects and starts over.
                 let forgotten = page.rows.iter().map(|row| row.place().clone()).collect();
                 let request = ReadRequest {
@@ -191,6 +208,25 @@ impl Reader for PostgresReader {
                 Err(error)
             }
         }
+    }
+}
+
+impl PostgresReader {
+    /// Tells whether the page is read. If not, the rows are larger than was known, and the connection is of no use any more.
+    async fn read_with(&mut self, lent: &Lent, request: &ReadRequest, page: &mut Page) -> Result<bool> {
+        let lanes = self.progress.lanes.numbers().len();
+        if self.row_size.is_large_for(request, lanes) {
+            return self.read_large(lent, request, page).await;
+        }
+        match self.find(lent, request).await? {
+            Sought::Found(found) => self.take(found, request, page)?,
+            Sought::HistoryChanged => page.history_changed = true,
+            Sought::NoRoom => {
+                self.row_size.had_no_room();
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -29,6 +29,8 @@ pub(crate) struct Stretch {
     pub(crate) lanes: Vec<i16>,
     pub(crate) after: i64,
     pub(crate) upto: i64,
+    /// How many rows are in hand and will be found again.
+    pub(crate) again: usize,
     /// As many rows are too many: some may be missing, and which ones is not known.
     pub(crate) limit: i64,
 }
@@ -80,6 +82,7 @@ impl Lanes {
             lanes: self.normal().map(|(lane, _)| smallint(lane)).collect(),
             after,
             upto: after.saturating_add(numbers).max(furthest),
+            again,
             limit: i64::try_from(limit * 2 + again).unwrap_or(i64::MAX),
         })
     }

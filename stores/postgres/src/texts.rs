@@ -20,18 +20,31 @@ macro_rules! texts {
             pub(crate) read_head: String,
             /// Of `read_ready.sql`, with the rows of a stretch.
             pub(crate) read_stretch: String,
+            /// Sizes of ready rows: see `large.rs`.
+            pub(crate) read_sizes: String,
+            /// Sizes of rows that are due.
+            pub(crate) read_due_sizes: String,
+            /// Of `read_ready.sql`, with rows that were looked at: $1 their lanes, $2 their numbers, $3 their ids.
+            pub(crate) read_some: String,
+            /// Of `read_due.sql`, the same; $4 their legs.
+            pub(crate) read_due_some: String,
             /// After `evict.sql`, where relays are left that a settlement keeps from being evicted: see the function.
             pub(crate) end_settlements: String,
         }
 
         impl Texts {
             pub(crate) fn new(names: &Names) -> Self {
+                let [read_sizes, read_due_sizes] = crate::large::texts().map(|text| names.render(&text));
                 Self {
+                    read_sizes,
+                    read_due_sizes,
                     $($verb: names.render(
                         &with_conditions(include_str!(concat!("../sql/", stringify!($verb), ".sql"))),
                     ),)*
                     read_head: names.render("SELECT * FROM outbox_read_head($1, $2, $3, $4)"),
                     read_stretch: names.render(&stretch()),
+                    read_some: names.render(&some()),
+                    read_due_some: names.render(&due_some()),
                     end_settlements: names.render(
                         "SELECT outbox_end_settlements() \
                          WHERE EXISTS (SELECT 1 FROM outbox_relay WHERE NOT outbox_is_lease(until, lease))",
@@ -47,6 +60,22 @@ fn stretch() -> String {
     let text = include_str!("../sql/read_ready.sql");
     let columns = text.split("FROM unnest").next().unwrap_or(text);
     [columns, crate::stretch::FROM].concat()
+}
+
+fn some() -> String {
+    let text = include_str!("../sql/read_ready.sql");
+    let rows = text.split("UNION ALL").nth(1).unwrap_or(text);
+    let columns = rows.split("FROM unnest").next().unwrap_or(rows);
+    let from = "FROM unnest($1, $2, $3) AS s (lane, seq, id)
+        JOIN outbox_message AS m ON m.lane = s.lane AND m.seq = s.seq AND m.id = s.id";
+    [columns, from].concat()
+}
+
+fn due_some() -> String {
+    let text = include_str!("../sql/read_due.sql");
+    let columns = text.split("WHERE").next().unwrap_or(text);
+    let which = "WHERE (lane, seq, id, leg) IN (SELECT * FROM unnest($1, $2, $3, $4))";
+    [columns, which].concat()
 }
 
 texts!(

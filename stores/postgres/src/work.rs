@@ -187,11 +187,11 @@ impl Inner {
         let lent = self.work_pool.lend().await?;
         // The function has its settings itself.
         let rows = lent
-            .run_taking(what, &[statement], true, &|_, row| claimed(what, &row))
+            .run_taking(what, &[statement], true, &|_, row| Some(claimed(what, &row)))
             .await?;
         lent.give_back();
         let (mut found, mut taken) = (0, Vec::new());
-        for row in rows.into_iter().flatten() {
+        for row in rows.into_iter().flatten().flatten() {
             found += 1;
             taken.extend(row?);
         }

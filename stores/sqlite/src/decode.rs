@@ -25,6 +25,15 @@ pub(crate) fn row(row: &SqliteRow<'_>, place: Place) -> Row {
     }
 }
 
+/// How many bytes it has. What is no message was read all the same.
+pub(crate) fn size(found: &SqliteRow<'_>, row: &Row) -> usize {
+    let bytes = |at| found.get_ref(at).ok()?.as_bytes_or_null().ok()?.map(<[u8]>::len);
+    match row {
+        Row::Message(_) | Row::Expired(_) => row.bytes(),
+        Row::Unreadable { .. } => (ID..=ID + 9).filter_map(bytes).sum(),
+    }
+}
+
 /// The column of the id in a row with its contents.
 pub(crate) const ID: usize = 5;
 

@@ -5,13 +5,15 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::WakeSource;
+use tokio::time::{Instant, sleep_until};
 
 use crate::SqliteConfig;
 use crate::connect::{Connect, Opened, Purpose};
 use crate::file::FileId;
 use crate::worker::Worker;
 
-/// How often to look. A look reads a counter in shared memory, no page of the file.
+/// How often to look at most, whether or not there is something to see each time: while a backlog is delivered there always is, and
+/// the relay reads on by itself. A look reads a counter in shared memory, no page of the file.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Watches `data_version`, which SQLite changes for this connection when any other one has committed. Commits of the
@@ -19,6 +21,7 @@ const LOOK: Duration = Duration::from_millis(5);
 pub(crate) struct Listener {
     worker: Worker,
     seen: Seen,
+    next_look: Instant,
 }
 
 type Seen = (Option<FileId>, i64);
@@ -27,7 +30,11 @@ impl Listener {
     pub(crate) async fn start(config: &SqliteConfig) -> Result<Self> {
         let worker = Worker::start("listen", Connect::new(config, Purpose::Read))?;
         let seen = look(&worker).await?;
-        Ok(Self { worker, seen })
+        Ok(Self {
+            worker,
+            seen,
+            next_look: Instant::now(),
+        })
     }
 }
 
@@ -35,12 +42,13 @@ impl Listener {
 impl WakeSource for Listener {
     async fn woken(&mut self) -> Result<()> {
         loop {
+            sleep_until(self.next_look).await;
             let seen = look(&self.worker).await?;
+            self.next_look = Instant::now() + LOOK;
             if seen != self.seen {
                 self.seen = seen;
                 return Ok(());
             }
-            tokio::time::sleep(LOOK).await;
         }
     }
 }

@@ -119,8 +119,11 @@ impl Desk {
 
     /// Whether one of these rows has no route at any live relay, as far as is known here.
     pub(crate) fn has_unroutable(&mut self, rows: &[Row]) -> bool {
+        // Messages of a topic often come together.
+        let mut routable = None;
         rows.iter().any(|row| match row {
-            Row::Message(delivery) if delivery.place.leg.is_none() => {
+            Row::Message(delivery) if delivery.place.leg.is_none() && routable != Some(&delivery.topic) => {
+                routable = Some(&delivery.topic);
                 self.plan.topic(&delivery.topic).sinks.is_empty() && self.routes_elsewhere(&delivery.topic).is_empty()
             }
             Row::Message(_) | Row::Expired(_) | Row::Unreadable { .. } => false,
@@ -128,7 +131,7 @@ impl Desk {
     }
 
     fn insert(&mut self, delivery: Arc<Delivery>, epoch: i64, legs: SmallVec<[Leg; 1]>) -> ItemId {
-        let bytes = delivery.payload.len() + 256;
+        let bytes = delivery.bytes() + ROW_BYTES;
         self.bytes += bytes;
         let key = delivery.key.as_deref().map(Arc::from);
         let undecided = legs.len();

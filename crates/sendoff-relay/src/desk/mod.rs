@@ -46,6 +46,9 @@ use crate::rate::Rate;
 use crate::report::RunReport;
 use crate::settings::Settings;
 
+/// How much memory a message takes beside its contents, about.
+pub(crate) const ROW_BYTES: usize = 256;
+
 slotmap::new_key_type! {
     /// A message in hand. A ticket may outlive it, and never finds another one in its place.
     pub(crate) struct ItemId;

@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use super::event::Event;
 use super::running::{BUSY_PAUSE, LONGEST_PAUSE, Running};
 use super::trouble::Step;
+use crate::desk::ROW_BYTES;
 
 /// How much longer than it takes the waiting table is left alone after it was looked at, within limits: a read that hung
 /// once tells nothing about the table.
@@ -16,6 +17,9 @@ const DUE_REST: u32 = 10;
 /// How many messages are read at most while a sink is probed: those that are not needed would only go back to wait.
 const PROBE_PAGE: usize = 64;
 
+/// How small a part of a page is asked for at least, after reads that failed.
+const SMALLEST_PART: usize = 1 << 10;
+
 impl Running {
     pub(super) fn can_read(&self) -> bool {
         self.reader.is_some()
@@ -23,7 +27,7 @@ impl Running {
             && self.pauses_known
             && self.desk.lane_count() > 0
             && self.desk.in_hand() + self.settings.batch / 4 <= self.settings.window
-            && self.desk.bytes_in_hand() < self.settings.window_bytes
+            && self.desk.bytes_in_hand() + self.settings.window_bytes / 16 <= self.settings.window_bytes
     }
 
     pub(super) fn start_reading(&mut self, now: Instant) {
@@ -43,14 +47,20 @@ impl Running {
             self.next_due = now + self.settings.due_interval;
         }
         let room = self.settings.window - self.desk.in_hand();
-        let affordable = (self.settings.window_bytes - self.desk.bytes_in_hand()) / self.row_bytes.max(1);
+        let bytes = ((self.settings.window_bytes - self.desk.bytes_in_hand()) / self.page_part).max(1);
+        let affordable = (bytes / self.row_bytes.max(1)).max(1);
         let most = if self.desk.is_probed(now) {
             PROBE_PAGE
         } else {
             usize::MAX
         };
         let request = ReadRequest {
-            limit: self.settings.batch.min(room).min(affordable.max(16)).min(most),
+            limit: (self.settings.batch / self.page_part)
+                .max(1)
+                .min(room)
+                .min(affordable)
+                .min(most),
+            bytes,
             settled: self.desk.take_gone(),
             forgotten: self.desk.take_forgotten(),
             skip_legs: if due { self.desk.shut_sinks(now) } else { Vec::new() },
@@ -70,8 +80,14 @@ impl Running {
         self.looks_at_ready = ready;
     }
 
+    /// A page that took too long would do so again: the next one is smaller.
+    pub(super) fn ask_for_less(&mut self) {
+        self.page_part = (self.page_part * 2).min(SMALLEST_PART);
+    }
+
     pub(super) fn take(&mut self, page: Page) {
         let now = Instant::now();
+        self.page_part = (self.page_part / 2).max(1);
         self.found_nothing = page.rows.is_empty() && !page.more && self.looks_everywhere;
         if page.rows.is_empty() {
             self.poll_pause = (self.poll_pause * 2).min(self.settings.idle_time.max(BUSY_PAUSE));
@@ -129,17 +145,10 @@ impl Running {
         }
     }
 
-    /// Large payloads make small pages, so that memory stays bounded; one page late, hence the small first one.
+    /// Large messages make small pages: rows that do not fit would be looked at in vain.
     pub(super) fn learn_row_size(&mut self, page: &Page) {
-        let bytes: usize = page
-            .rows
-            .iter()
-            .map(|row| match row {
-                Row::Message(delivery) | Row::Expired(delivery) => delivery.payload.len(),
-                Row::Unreadable { .. } => 0,
-            })
-            .sum();
-        let average = bytes / page.rows.len() + 256;
+        let bytes: usize = page.rows.iter().map(Row::bytes).sum();
+        let average = bytes / page.rows.len() + ROW_BYTES;
         self.row_bytes = if average > self.row_bytes {
             average
         } else {

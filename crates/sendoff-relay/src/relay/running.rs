@@ -81,6 +81,8 @@ pub(super) struct Running {
     pub(super) poll_pause: Duration,
     pub(super) next_due: Instant,
     pub(super) row_bytes: usize,
+    /// Which part of a page is asked for: all of it, unless reads failed.
+    pub(super) page_part: usize,
     /// The read that is under way, or was last, looks at both tables.
     pub(super) looks_everywhere: bool,
     pub(super) looks_at_ready: bool,
@@ -180,6 +182,7 @@ impl Running {
             poll_pause: BUSY_PAUSE,
             next_due: now,
             row_bytes: 16 << 10,
+            page_part: 1,
             looks_everywhere: false,
             looks_at_ready: false,
             read_begun: now,

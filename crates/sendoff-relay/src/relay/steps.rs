@@ -89,6 +89,7 @@ impl Running {
                         self.take(page);
                     }
                     Err(error) => {
+                        self.ask_for_less();
                         self.next_poll = self.complain(Step::Read, error);
                     }
                 }

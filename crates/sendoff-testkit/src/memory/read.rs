@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sendoff::Result;
-use sendoff::store::{Delivery, InHand, Lane, LaneGrant, Page, ReadRequest, Reader, Room, Row};
+use sendoff::store::{Budget, Delivery, InHand, Lane, LaneGrant, Page, ReadRequest, Reader, Room, Row};
 
 use super::clock::{Micros, micros};
 use super::tables::{Tables, UNROUTED};
@@ -50,26 +50,34 @@ impl MemoryReader {
         [urgent, common, idle].concat()
     }
 
-    fn read_ready(&mut self, tables: &Tables, limit: usize, now: Micros, page: &mut Page) {
+    fn read_ready(&mut self, tables: &Tables, limit: usize, budget: &mut Budget, now: Micros, page: &mut Page) {
         let order = self.order();
         // A share for each lane first, then what is left of the limit for those that have more.
         let share = limit.div_ceil(order.len().max(1)).max(1);
         for lane in &order {
-            self.read_lane(tables, *lane, share, now, page);
+            self.read_lane(tables, *lane, share, budget, now, page);
         }
         for lane in &order {
             let left = limit.saturating_sub(page.rows.len());
-            page.more |= self.read_lane(tables, *lane, left, now, page);
+            page.more |= self.read_lane(tables, *lane, left, budget, now, page);
         }
     }
 
     /// Returns whether it stopped at its limit. What lies behind may be in hand; then the next read says that there is
     /// no more.
-    fn read_lane(&mut self, tables: &Tables, lane: Lane, limit: usize, now: Micros, page: &mut Page) -> bool {
+    fn read_lane(
+        &mut self,
+        tables: &Tables,
+        lane: Lane,
+        limit: usize,
+        budget: &mut Budget,
+        now: Micros,
+        page: &mut Page,
+    ) -> bool {
         let unrouted = Arc::from(UNROUTED);
         let mut taken = 0;
         for ((_, seq), content) in tables.ready.range((lane, i64::MIN)..(lane + 1, i64::MIN)) {
-            if taken == limit {
+            if taken == limit || budget.is_spent() {
                 return true;
             }
             if planted!(FloorDoesNotLag) && self.floors.get(&lane).is_some_and(|floor| seq <= floor) {
@@ -81,13 +89,14 @@ impl MemoryReader {
                     self.floors.insert(lane, *seq);
                 }
                 taken += 1;
+                budget.spend(delivery.bytes());
                 page.rows.push(row(delivery, now));
             }
         }
         false
     }
 
-    fn read_due(&mut self, tables: &Tables, request: &ReadRequest, now: Micros, page: &mut Page) {
+    fn read_due(&mut self, tables: &Tables, request: &ReadRequest, budget: &mut Budget, now: Micros, page: &mut Page) {
         let mut due: Vec<_> = tables
             .waiting
             .iter()
@@ -99,7 +108,7 @@ impl MemoryReader {
         due.sort_by_key(|(due, (_, seq, ..), _)| (*due, *seq));
         let mut taken = 0;
         for (_, (lane, seq, leg, _), waiting) in due {
-            if taken == request.limit.max(1) {
+            if taken == request.limit.max(1) || budget.is_spent() {
                 page.more = true;
                 break;
             }
@@ -108,6 +117,7 @@ impl MemoryReader {
                 .delivery(Room::Waiting, *lane, *seq, leg, waiting.attempts);
             if self.hand.take(&delivery.place) || planted!(DueTwice) {
                 taken += 1;
+                budget.spend(delivery.bytes());
                 page.rows.push(row(delivery, now));
             }
         }
@@ -140,10 +150,15 @@ impl Reader for MemoryReader {
         let tables = store.tables();
         let mut page = Page::default();
         if request.ready {
-            self.read_ready(&tables, request.limit, now, &mut page);
+            // Not all of it, so that neither table keeps the other waiting.
+            let part = if request.due { 2 } else { 1 };
+            let mut budget = Budget::new(request.bytes.div_ceil(part));
+            self.read_ready(&tables, request.limit, &mut budget, now, &mut page);
         }
         if request.due {
-            self.read_due(&tables, &request, now, &mut page);
+            let mut budget = Budget::new(request.bytes);
+            budget.spend(page.rows.iter().map(Row::bytes).sum());
+            self.read_due(&tables, &request, &mut budget, now, &mut page);
         }
         Ok(page)
     }

@@ -21,6 +21,8 @@ pub(super) struct ManualRelay {
     settled: Vec<Place>,
     pub(super) forgotten: Vec<Place>,
     pub(super) skip_legs: Vec<String>,
+    /// How many bytes a read may return.
+    pub(super) bytes: usize,
 }
 
 impl ManualRelay {
@@ -34,6 +36,7 @@ impl ManualRelay {
             settled: Vec::new(),
             forgotten: Vec::new(),
             skip_legs: Vec::new(),
+            bytes: usize::MAX,
             store,
         })
     }
@@ -84,6 +87,7 @@ impl ManualRelay {
     pub(super) async fn read_tables(&mut self, limit: usize, ready: bool, due: bool) -> Result<Page> {
         let request = ReadRequest {
             limit,
+            bytes: self.bytes,
             settled: std::mem::take(&mut self.settled),
             forgotten: std::mem::take(&mut self.forgotten),
             skip_legs: self.skip_legs.clone(),

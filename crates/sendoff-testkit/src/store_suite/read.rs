@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use sendoff::Uuid;
-use sendoff::store::{Lane, Place, Room, Row};
+use sendoff::store::{Delivery, Lane, Place, Room, Row};
+use sendoff::{Message, Result, Uuid};
 use tokio::time::Instant;
 
-use super::manual_relay::{message, retry};
+use super::manual_relay::{ManualRelay, message, retry};
 use super::registry::{CaseResult, cases};
 use super::scene::{PATIENCE, Scene, numbered, plain};
 
@@ -19,6 +19,9 @@ cases![
     a_lane_that_was_lost_and_gained_is_read_anew,
     a_hot_lane_is_paged_through,
     a_page_has_about_as_many_rows_as_were_asked_for,
+    a_page_has_as_many_bytes_as_were_asked_for_and_one_row_at_most,
+    large_rows_that_wait_come_some_at_a_time,
+    large_rows_do_not_starve_other_lanes,
     a_hot_lane_does_not_starve_the_others,
     rows_of_a_lane_come_in_the_order_of_their_numbers,
     only_the_tables_that_are_asked_for_are_read,
@@ -184,6 +187,99 @@ async fn a_page_has_about_as_many_rows_as_were_asked_for(scene: Scene) -> CaseRe
                 "{rows} rows, and {limit} were asked for"
             );
         }
+    }
+    Ok(())
+}
+
+/// A message with as many bytes, most of them in its headers if that is asked for.
+fn large(key: &str, bytes: usize, in_headers: bool) -> Message {
+    if in_headers {
+        numbered(key, 0).header("x", "y".repeat(bytes))
+    } else {
+        Message::bytes("large", "text/plain", vec![b'x'; bytes]).key(key)
+    }
+}
+
+/// Reads everything in pages of so many bytes, and fails when one has more than those and one row.
+async fn read_by_bytes(relay: &mut ManualRelay, bytes: usize, count: usize, tables: (bool, bool)) -> Result<Vec<Row>> {
+    relay.bytes = bytes;
+    let (mut rows, began) = (Vec::new(), Instant::now());
+    while rows.len() < count {
+        assert!(began.elapsed() < PATIENCE, "read {} of {count}", rows.len());
+        let page = relay.read_tables(1000, tables.0, tables.1).await?;
+        let mut sizes: Vec<usize> = page.rows.iter().map(Row::bytes).collect();
+        // Whichever came last: it is one of them.
+        sizes.sort_unstable();
+        sizes.pop();
+        let sum: usize = sizes.iter().sum();
+        assert!(sum < bytes, "{sum} bytes and one row, and {bytes} were asked for");
+        rows.extend(page.rows);
+    }
+    assert_eq!(rows.len(), count);
+    Ok(rows)
+}
+
+async fn a_page_has_as_many_bytes_as_were_asked_for_and_one_row_at_most(scene: Scene) -> CaseResult {
+    let mut relay = scene.relay().await?;
+    // The relay knows small ones so far.
+    scene
+        .emit((0..100).map(|n| numbered(&format!("k{}", n % 9), n)))
+        .await?;
+    let small = relay.read_messages(100).await;
+    let sizes = [3, 40_000, 100, 40_000, 300_000, 40_000, 7, 90_000];
+    let messages = (0..80).map(|n| large(&format!("k{}", n % 9), sizes[n % 8], n % 3 == 0));
+    let emitted = scene.emit(messages).await?;
+    let rows = read_by_bytes(&mut relay, 200_000, 80, (true, false)).await?;
+    let mut read: BTreeMap<String, Vec<Uuid>> = BTreeMap::new();
+    for delivery in rows.into_iter().map(message) {
+        read.entry(delivery.key.clone().unwrap_or_default())
+            .or_default()
+            .push(delivery.id);
+    }
+    for (n, of_key) in read {
+        let at: usize = n[1..].parse().expect("a number");
+        let expected: Vec<Uuid> = emitted.iter().skip(at).step_by(9).map(|emitted| emitted.id()).collect();
+        assert_eq!(of_key, expected, "the order of {n}");
+    }
+    relay.read_nothing().await;
+    relay.forgotten = small.iter().map(|delivery| delivery.place.clone()).collect();
+    assert_eq!(relay.read_messages(100).await.len(), small.len());
+    Ok(())
+}
+
+async fn large_rows_that_wait_come_some_at_a_time(scene: Scene) -> CaseResult {
+    scene
+        .emit((0..30).map(|n| large(&format!("k{n}"), 50_000, n % 2 == 0)))
+        .await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(30).await;
+    relay.settle_as(&retry(Duration::ZERO), &read).await?;
+    let rows = read_by_bytes(&mut relay, 120_000, 30, (false, true)).await?;
+    let ids: HashSet<Uuid> = rows.into_iter().map(|row| message(row).id).collect();
+    assert_eq!(ids, read.iter().map(|delivery| delivery.id).collect());
+    Ok(())
+}
+
+async fn large_rows_do_not_starve_other_lanes(scene: Scene) -> CaseResult {
+    scene
+        .emit((0..60).map(|n| large(&format!("k{n}"), 60_000, false)))
+        .await?;
+    let mut relay = scene.relay().await?;
+    relay.bytes = 100_000;
+    let mut lanes: HashSet<Lane> = HashSet::new();
+    let mut reads = 0;
+    // What was read is settled at once and made anew, so that the lanes never run dry.
+    while lanes.len() < 10 {
+        reads += 1;
+        assert!(reads < 200, "only these lanes were read: {lanes:?}");
+        let page = relay.read(1000).await?;
+        let read: Vec<Delivery> = page.rows.into_iter().map(message).collect();
+        lanes.extend(read.iter().map(|delivery| delivery.place.lane));
+        let again = read
+            .iter()
+            .map(|delivery| large(delivery.key.as_deref().unwrap_or_default(), 60_000, false));
+        scene.emit(again.collect::<Vec<_>>()).await?;
+        relay.deliver(&read).await?;
     }
     Ok(())
 }

@@ -82,4 +82,18 @@ impl Delivery {
     pub fn content_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or(JSON)
     }
+
+    /// How many bytes its payload, its headers and its texts have.
+    pub fn bytes(&self) -> usize {
+        let texts = [
+            &self.content_type,
+            &self.key,
+            &self.aggregate_type,
+            &self.aggregate_id,
+            &self.idempotency_key,
+        ];
+        let texts: usize = texts.into_iter().flatten().map(String::len).sum();
+        let headers: usize = self.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        self.payload.len() + self.topic.len() + texts + headers
+    }
 }

@@ -38,7 +38,7 @@ pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{
     AuditView, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary, Windows,
 };
-pub use read::{InHand, Page, ReadRequest, Reader, Row};
+pub use read::{Budget, InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
 pub use routes::Routes;
 pub use row_id::RowId;

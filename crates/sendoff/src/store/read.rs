@@ -10,10 +10,13 @@ use super::{Delivery, Lane, LaneGrant, Place, Room, RowId};
 use crate::Result;
 
 /// What a relay wants from its next read.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct ReadRequest {
     /// About how many rows.
     pub limit: usize,
+    /// How many bytes of contents, as [`Delivery::bytes`] counts them: a row is added as long as those before it have fewer. So
+    /// it is never exceeded by more than the last row. A [`Budget`] counts.
+    pub bytes: usize,
     /// Places whose settlement has committed since the last read: their rows are gone.
     pub settled: Vec<Place>,
     /// Places that were read, are still in their table, and are to be read again: forget that they were read.
@@ -24,6 +27,47 @@ pub struct ReadRequest {
     pub due: bool,
     /// Whether to look at the ready table.
     pub ready: bool,
+}
+
+/// No rows, of neither table, and no limit of bytes.
+impl Default for ReadRequest {
+    fn default() -> Self {
+        Self {
+            limit: 0,
+            bytes: usize::MAX,
+            settled: Vec::new(),
+            forgotten: Vec::new(),
+            skip_legs: Vec::new(),
+            due: false,
+            ready: false,
+        }
+    }
+}
+
+/// What is left of the bytes that a read may return.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget(usize);
+
+impl Budget {
+    /// So many.
+    pub fn new(bytes: usize) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether no further row may be added.
+    pub fn is_spent(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How much is left.
+    pub fn left(self) -> usize {
+        self.0
+    }
+
+    /// Takes so many off.
+    pub fn spend(&mut self, bytes: usize) {
+        self.0 = self.0.saturating_sub(bytes);
+    }
 }
 
 /// A row that was read.
@@ -50,6 +94,14 @@ impl Row {
             Self::Unreadable { place, .. } => place,
         }
     }
+
+    /// How many bytes its contents have in memory.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::Message(delivery) | Self::Expired(delivery) => delivery.bytes(),
+            Self::Unreadable { why, .. } => why.len(),
+        }
+    }
 }
 
 /// What a read found.
@@ -73,6 +125,8 @@ pub struct Page {
 /// - Rows of one key come in commit order: once a row was returned, no later read returns one of the same key whose
 ///   transaction had committed before the first one's began.
 /// - No transaction stays open after [`read`](Reader::read) returns.
+/// - No more than [`ReadRequest::bytes`] and one row leave the database for a read, whatever is in the rows; and no lane is kept
+///   waiting for ever because the rows of others are large.
 #[async_trait]
 pub trait Reader: Send {
     /// These lanes are read from now on, from their beginning.
@@ -132,6 +186,14 @@ impl InHand {
                 before.as_ref() != Some(&place.id)
             }
             Room::Waiting => !self.waiting.contains(place) && self.waiting.insert(place.clone()),
+        }
+    }
+
+    /// Whether this place is in hand.
+    pub fn contains(&self, place: &Place) -> bool {
+        match place.room {
+            Room::Ready => self.ready.get(&place.lane).and_then(|lane| lane.get(&place.seq)) == Some(&place.id),
+            Room::Waiting => self.waiting.contains(place),
         }
     }
 

@@ -1,15 +1,20 @@
 -- Reading what is to be delivered.
 
--- A share for each lane first, then what is left of the limit for those that have more.
+-- A share for each lane first, then what is left of the limit for those that have more. A row is added as long as those before
+-- it have fewer bytes than were asked for.
 function verbs.read_ready()
-    local found, more = {}, 0
+    local found, more, left = {}, 0, tonumber(args.bytes)
     local share = math.max(math.ceil(args.limit / math.max(#args.lanes, 1)), 1)
     local function read(lane, count)
         if count <= 0 then return false end
+        if left <= 0 then return true end
         local floor = '(' .. args.floors[lane + 1]
         local members = call('ZRANGEBYSCORE', P .. 'ready:' .. lane, floor, '+inf', 'LIMIT', 0, count)
         for _, member in ipairs(members) do
-            found[#found + 1] = { lane, member, call('HGET', P .. 'ready-row:' .. lane, member) }
+            if left <= 0 then return true end
+            local content = call('HGET', P .. 'ready-row:' .. lane, member)
+            left = left - #(content or '')
+            found[#found + 1] = { lane, member, content }
             args.floors[lane + 1] = int(seq_of(member))
         end
         return #members == count
@@ -21,6 +26,7 @@ function verbs.read_ready()
     for _, lane in ipairs(full) do
         if args.limit <= #found or read(lane, args.limit - #found) then more = 1 end
     end
+    if left <= 0 then more = 1 end
     return { int(now), more, found }
 end
 
@@ -38,13 +44,18 @@ function verbs.due()
     return found
 end
 
--- Of these waiting rows, those that are still there.
+-- Of these waiting rows, those that are still there, as long as those before have fewer bytes than were asked for. And how many
+-- were looked at.
 function verbs.fetch()
-    local found = {}
-    for _, place in ipairs(args.places) do
+    local found, left = {}, tonumber(args.bytes)
+    for at, place in ipairs(args.places) do
+        if left <= 0 then return { int(now), found, at - 1 } end
         local row = call('HMGET', row_at(place[1], place[2]), 'content', 'attempts')
         local is_waiting = call('ZSCORE', P .. 'waiting:' .. place[1], place[2])
-        if row[1] and is_waiting then found[#found + 1] = { place[1], place[2], row[1], row[2] } end
+        if row[1] and is_waiting then
+            left = left - #row[1]
+            found[#found + 1] = { place[1], place[2], row[1], row[2] }
+        end
     end
-    return { int(now), found }
+    return { int(now), found, #args.places }
 end

@@ -279,7 +279,10 @@ impl Simulation {
                 self.returned(lane, seq);
             }
         }
-        self.more = self.progress.lanes.finish(&found, LIMIT, head);
+        self.more = self
+            .progress
+            .lanes
+            .finish(&found, &std::collections::BTreeMap::new(), LIMIT, head);
     }
 
     /// What a relay does when it is told that the history has changed.

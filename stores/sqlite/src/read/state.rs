@@ -1,7 +1,7 @@
 //! What a reader remembers, and a read with it.
 
 use rusqlite::{Connection, params};
-use sendoff::store::{History, InHand, Lane, Page, Place, ReadRequest, Room, Row};
+use sendoff::store::{Budget, History, InHand, Lane, Page, Place, ReadRequest, Room, Row};
 
 use super::floors::{Class, Floors, Shares};
 use crate::connect::Opened;
@@ -18,6 +18,34 @@ pub(super) struct State {
     history: Option<History>,
     /// A page that was read and not fetched yet.
     page: Option<Page>,
+}
+
+/// A page that is being filled.
+struct Filling<'a> {
+    page: &'a mut Page,
+    budget: Budget,
+    /// How many rows it may have by now.
+    most: usize,
+    /// How many bytes are left for what comes later.
+    reserve: usize,
+}
+
+impl Filling<'_> {
+    /// Leaves so small a part of it for what comes later.
+    fn leave(&mut self, limit: usize, part: usize) {
+        self.most = limit - limit / part;
+        self.reserve = self.budget.left() / part;
+    }
+
+    fn is_full(&self) -> bool {
+        self.page.rows.len() >= self.most || self.budget.left() <= self.reserve
+    }
+
+    fn push(&mut self, found: &rusqlite::Row<'_>, place: Place) {
+        let row = decode::row(found, place);
+        self.budget.spend(decode::size(found, &row));
+        self.page.rows.push(row);
+    }
 }
 
 impl State {
@@ -97,14 +125,16 @@ impl State {
         request: &ReadRequest,
         sweep: bool,
     ) -> rusqlite::Result<()> {
+        let mut filling = Filling {
+            page,
+            budget: Budget::new(request.bytes),
+            most: 0,
+            reserve: 0,
+        };
         if request.due {
             // Not all of a page, so that a sink that comes back does not keep new messages waiting.
-            let most = if request.ready {
-                request.limit.div_ceil(2)
-            } else {
-                request.limit
-            };
-            self.read_due(page, connection, sql, &request.skip_legs, most)?;
+            filling.leave(request.limit, if request.ready { 2 } else { usize::MAX });
+            self.read_due(&mut filling, connection, sql, &request.skip_legs)?;
         }
         if request.ready {
             let head = connection
@@ -114,23 +144,22 @@ impl State {
                 self.sweep(connection, sql)?;
             }
             // Urgent ones first, idle ones last, and none of them kept waiting for ever by the others.
-            let limit = request.limit;
-            self.read_ready(page, connection, sql, Class::Urgent, head, limit - limit / 4)?;
-            self.read_ready(page, connection, sql, Class::Normal, head, limit - limit / 16)?;
-            self.read_ready(page, connection, sql, Class::Idle, head, limit)?;
+            for (class, rest) in [(Class::Urgent, 4), (Class::Normal, 16), (Class::Idle, usize::MAX)] {
+                filling.leave(request.limit, rest);
+                self.read_ready(&mut filling, connection, sql, class, head)?;
+            }
         }
         Ok(())
     }
 
-    /// Reads lanes of one class until the page has `most` rows: each lane its share first, then whatever comes.
+    /// Reads lanes of one class until the page is full: each lane its share first, then whatever comes.
     fn read_ready(
         &mut self,
-        page: &mut Page,
+        filling: &mut Filling<'_>,
         connection: &Connection,
         sql: &Sql,
         class: Class,
         head: i64,
-        most: usize,
     ) -> rusqlite::Result<()> {
         let text = match class {
             Class::Normal => sql.read_ready.at(1),
@@ -138,10 +167,10 @@ impl State {
             Class::Idle => sql.read_ready.at(3),
         };
         let mut statement = connection.prepare_cached(text)?;
-        for mut shares in [Shares::of(most / 8), Shares::unlimited()] {
+        for mut shares in [Shares::of(filling.most / 8), Shares::unlimited()] {
             while let Some(span) = self.floors.furthest_behind(class, head, &shares) {
-                if page.rows.len() >= most {
-                    page.more = true;
+                if filling.is_full() {
+                    filling.page.more = true;
                     return Ok(());
                 }
                 let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
@@ -152,8 +181,8 @@ impl State {
                     if !self.hand.take(&place) {
                         continue;
                     }
-                    page.rows.push(decode::row(row, place));
-                    if shares.take(lane) || page.rows.len() >= most {
+                    filling.push(row, place);
+                    if shares.take(lane) || filling.is_full() {
                         reached = seq;
                         break;
                     }
@@ -166,11 +195,10 @@ impl State {
 
     fn read_due(
         &mut self,
-        page: &mut Page,
+        filling: &mut Filling<'_>,
         connection: &Connection,
         sql: &Sql,
         skip_legs: &[String],
-        most: usize,
     ) -> rusqlite::Result<()> {
         let (low, high) = self.floors.masks();
         let skip_legs = serde_json::Value::from(skip_legs).to_string();
@@ -178,8 +206,8 @@ impl State {
         let mut one = connection.prepare_cached(sql.read_due.at(1))?;
         let mut rows = due.query(params![low, high, skip_legs])?;
         while let Some(row) = rows.next()? {
-            if page.rows.len() >= most {
-                page.more = true;
+            if filling.is_full() {
+                filling.page.more = true;
                 break;
             }
             let Ok(leg) = row.get_ref(3)?.as_str() else {
@@ -204,7 +232,7 @@ impl State {
             }
             let mut found = one.query(params![row.get::<_, i64>(0)?, Id(&place.id)])?;
             match found.next()? {
-                Some(row) => page.rows.push(decode::row(row, place)),
+                Some(row) => filling.push(row, place),
                 // It went away between the two statements.
                 None => self.forget(vec![place]),
             }

@@ -4,9 +4,10 @@
 //! first, in the same transaction, that the numbers are still those of the same messages. Where one is not, rows go one
 //! by one.
 
-use rusqlite::params;
+use rusqlite::{CachedStatement, Row, params};
 use sendoff::store::{Place, RowId};
 use uuid::Uuid;
+use uuid::fmt::Hyphenated;
 
 use super::Settling;
 use super::run::{Run, runs};
@@ -20,13 +21,13 @@ impl Settling<'_> {
         for place in &delivered.others {
             self.remove_ready(place)?;
         }
-        let mut rest = &delivered.usual[..];
+        let (mut rest, mut ids) = (&delivered.usual[..], &delivered.ids[..]);
         for run in &delivered.runs {
             let (rows, behind) = rest.split_at(run.rows);
-            rest = behind;
-            if self.are_there(run, rows)? {
-                let mut delete = self.tx.prepare_cached(self.sql.settle_delivered.at(1))?;
-                delete.execute(params![run.first, run.last, run.mask])?;
+            let (expected, behind_them) = ids.split_at(run.rows * ID_WIDTH);
+            (rest, ids) = (behind, behind_them);
+            if self.are_there(run, expected)? {
+                self.delete(run)?;
             } else {
                 rows.iter().try_for_each(|(_, _, place)| self.remove_ready(place))?;
             }
@@ -34,22 +35,34 @@ impl Settling<'_> {
         Ok(())
     }
 
-    /// Whether all rows of a run are there, with their ids. Compared here and not by the statement: a function call a row,
-    /// which that would take, costs twice as much (0.4 µs instead of 0.2 µs, where deleting costs 1.2 µs).
-    fn are_there(&self, run: &Run, rows: &[Usual<'_>]) -> rusqlite::Result<bool> {
-        let mut statement = self.tx.prepare_cached(self.sql.settle_delivered.first())?;
-        let mut found = statement.query(params![run.first, run.last, run.mask])?;
-        for (_, id, _) in rows {
-            let is_it = match found.next()? {
-                Some(row) => row.get_ref(0)?.as_bytes().is_ok_and(|text| is_written(*id, text)),
-                None => false,
-            };
-            if !is_it {
-                return Ok(false);
-            }
+    /// Whether all rows of a run are there, with their ids. All of them are one value: to fetch each would take twice as long,
+    /// and so would a comparison by the statement that deletes them, a function call a row.
+    fn are_there(&self, run: &Run, expected: &[u8]) -> rusqlite::Result<bool> {
+        let is_it = |row: &Row<'_>| Ok(row.get_ref(0)?.as_bytes_or_null()? == Some(without_end(expected)));
+        match run.mask {
+            None => self.prepared(0)?.query_row(params![run.first, run.last], is_it),
+            Some(mask) => self.prepared(2)?.query_row(params![run.first, run.last, mask], is_it),
         }
-        Ok(true)
     }
+
+    fn delete(&self, run: &Run) -> rusqlite::Result<usize> {
+        match run.mask {
+            None => self.prepared(1)?.execute(params![run.first, run.last]),
+            Some(mask) => self.prepared(3)?.execute(params![run.first, run.last, mask]),
+        }
+    }
+
+    fn prepared(&self, index: usize) -> rusqlite::Result<CachedStatement<'_>> {
+        self.tx.prepare_cached(self.sql.settle_delivered.at(index))
+    }
+}
+
+/// How much room an id takes among [`Delivered::ids`].
+const ID_WIDTH: usize = Hyphenated::LENGTH + 1;
+
+/// The ids without the comma behind the last one.
+fn without_end(ids: &[u8]) -> &[u8] {
+    ids.strip_suffix(b",").unwrap_or(ids)
 }
 
 /// A row whose id is a UUID, written as usual.
@@ -61,6 +74,8 @@ pub(super) struct Delivered<'a> {
     usual: Vec<Usual<'a>>,
     /// The same by their numbers.
     runs: Vec<Run>,
+    /// Their ids as they are written, a comma behind each.
+    ids: Vec<u8>,
     others: Vec<&'a Place>,
 }
 
@@ -68,7 +83,17 @@ impl<'a> Delivered<'a> {
     pub(super) fn of(places: &[&'a Place]) -> Self {
         let (usual, others) = sorted(places);
         let runs = runs(usual.iter().map(|(seq, ..)| *seq));
-        Self { usual, runs, others }
+        let mut ids = Vec::with_capacity(usual.len() * ID_WIDTH);
+        for (_, id, _) in &usual {
+            ids.extend_from_slice(id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes());
+            ids.push(b',');
+        }
+        Self {
+            usual,
+            runs,
+            ids,
+            others,
+        }
     }
 }
 
@@ -89,8 +114,4 @@ fn sorted<'a>(places: &[&'a Place]) -> (Vec<Usual<'a>>, Vec<&'a Place>) {
         is_repeated
     });
     (usual, others)
-}
-
-fn is_written(id: Uuid, text: &[u8]) -> bool {
-    id.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes() == text
 }

@@ -2,17 +2,15 @@
 
 /// How many numbers a mask can tell apart.
 const WIDTH: i64 = 64;
-/// The mask of numbers without a gap, however many.
-const ALL: i64 = -1;
 
 /// Numbers from a first to a last one.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Run {
     pub(super) first: i64,
     pub(super) last: i64,
-    /// A bit for each number from the first on, set for those that are meant. Shifted to the right it keeps its sign, so
-    /// that [`ALL`] means those beyond the 64th, too.
-    pub(super) mask: i64,
+    /// A bit for each number from the first on, set for those that are meant; `None` when there is no gap, however many they
+    /// are.
+    pub(super) mask: Option<i64>,
     /// How many are meant.
     pub(super) rows: usize,
 }
@@ -22,7 +20,7 @@ impl Run {
         Self {
             first: seq,
             last: seq,
-            mask: ALL,
+            mask: None,
             rows: 1,
         }
     }
@@ -33,7 +31,7 @@ impl Run {
         if at < length {
             return true;
         }
-        if self.mask == ALL && at == length {
+        if self.mask.is_none() && at == length {
             self.last = seq;
             self.rows += 1;
             return true;
@@ -41,10 +39,7 @@ impl Run {
         if at >= WIDTH {
             return false;
         }
-        if self.mask == ALL {
-            self.mask = (1 << length) - 1;
-        }
-        self.mask |= 1 << at;
+        self.mask = Some(self.mask.unwrap_or((1 << length) - 1) | 1 << at);
         self.last = seq;
         self.rows += 1;
         true
@@ -68,9 +63,9 @@ mod tests {
 
     use super::*;
 
-    /// As the statement finds them.
+    /// As the statements find them.
     fn numbers(run: &Run) -> Vec<i64> {
-        let is_meant = |seq: &i64| run.mask >> (seq - run.first).min(WIDTH - 1) & 1 == 1;
+        let is_meant = |seq: &i64| run.mask.is_none_or(|mask| mask >> (seq - run.first) & 1 == 1);
         (run.first..=run.last).filter(is_meant).collect()
     }
 
@@ -101,7 +96,7 @@ mod tests {
             [Run {
                 first: 1,
                 last: 1000,
-                mask: ALL,
+                mask: None,
                 rows: 1000
             }]
         );
