@@ -104,15 +104,10 @@ impl RowSize {
         self.turn
     }
 
-    /// An answer was cut off.
+    /// An answer was cut off, or did not come, for which large rows may be the reason.
     pub(crate) fn had_no_room(&mut self) {
         self.average = self.average.max(LARGE);
         self.is_large = true;
-    }
-
-    /// The rows may be the reason.
-    pub(crate) fn took_too_long(&mut self) {
-        self.had_no_room();
     }
 }
 

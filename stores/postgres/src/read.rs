@@ -191,10 +191,11 @@ impl Reader for PostgresReader {
                 Ok(page)
             }
             Err(error) => {
+                // A row may be too large for the time of a statement, or to be sent at all.
+                self.row_size.had_no_room();
                 // The server answered and is the same as before. Starting over would make a read that took too long
                 // take even longer.
                 if error.kind() == ErrorKind::Busy {
-                    self.row_size.took_too_long();
                     self.session = Some(lent);
                 }
                 // Nothing is returned, so nothing of it is in anybody's hands. The next read connects and starts over.

@@ -8,6 +8,7 @@
 
 mod basics;
 mod connection;
+mod large;
 mod lease;
 mod migrate;
 mod operate;

@@ -39,7 +39,7 @@ impl Run {
         if at >= WIDTH {
             return false;
         }
-        self.mask = Some(self.mask.unwrap_or((1 << length) - 1) | 1 << at);
+        self.mask = Some(self.mask.unwrap_or_else(|| (1 << length) - 1) | 1 << at);
         self.last = seq;
         self.rows += 1;
         true

@@ -1,0 +1,57 @@
+//! Large rows, as a server really sends them.
+
+use sendoff::store::{DeadReason, LegSettlement, ReadRequest, RelayStore, Row, Settlement, Verdict};
+
+use crate::scratch::{Scratch, connect, message};
+
+/// It can be written, because what is long is compressed, and it cannot be sent: a message of the protocol ends at 1 GB.
+#[tokio::test]
+async fn a_row_that_cannot_be_sent_is_set_aside_where_it_is() {
+    let scratch = Scratch::new().await;
+    scratch.emit(&[message("before").key("k")]).await;
+    let client = connect().await;
+    let insert = "INSERT INTO outbox_message (topic, key, payload, content_type)
+        VALUES ('huge', 'k', convert_to(repeat('x', 600000000), 'UTF8'), repeat('y', 600000000))";
+    client.batch_execute(&scratch.names.render(insert)).await.unwrap();
+    scratch.emit(&[message("after").key("k")]).await;
+    let mut relay = scratch.relay().await;
+    let (mut rows, mut failures) = (Vec::new(), 0);
+    while rows.len() < 3 {
+        let request = ReadRequest {
+            limit: 10,
+            bytes: 1 << 20,
+            ready: true,
+            ..ReadRequest::default()
+        };
+        match relay.reader.read(request).await {
+            Ok(page) => rows.extend(page.rows),
+            Err(_) => failures += 1,
+        }
+        assert!(failures < 5, "it is asked for again and again");
+    }
+    assert!(matches!(&rows[0], Row::Message(delivery) if delivery.topic == "before"));
+    assert!(matches!(&rows[2], Row::Message(delivery) if delivery.topic == "after"));
+    let Row::Unreadable { place, why } = &rows[1] else {
+        panic!("not set aside: {:?}", rows[1].place());
+    };
+    assert!(why.contains("1200000"), "{why}");
+    let settlement = Settlement {
+        place: place.clone(),
+        epoch: relay.epoch(place.lane),
+        legs: vec![LegSettlement {
+            leg: "".into(),
+            verdict: Verdict::Dead {
+                reason: DeadReason::Unreadable,
+                error: why.clone(),
+                charged: false,
+                blocks: false,
+            },
+        }],
+        key: None,
+    };
+    let report = relay.store.settle(relay.owner, &[settlement]).await.unwrap();
+    assert!(report.lost.is_empty());
+    let dead = "SELECT octet_length(payload) FROM outbox_dead WHERE reason = 'unreadable'";
+    let dead = client.query_one(&scratch.names.render(dead), &[]).await.unwrap();
+    assert_eq!(dead.get::<_, i32>(0), 600_000_000);
+}
