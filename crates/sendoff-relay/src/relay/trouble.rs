@@ -91,8 +91,7 @@ impl Trouble {
 
     /// A step failed. Returns when to try again.
     pub(super) fn failed(&mut self, step: Step, error: &Error, now: Instant) -> Instant {
-        // Success is told of vital steps only: another failure a good while later is a new one.
-        let known = self.failing.get(&step).filter(|known| now < known.until + LOG_PAUSE);
+        let known = self.failing.get(&step);
         let pause = known.map_or(FIRST_PAUSE, |known| (known.pause * 2).min(LONGEST_PAUSE));
         let is_quiet = known.is_some_and(|known| now - known.logged < LOG_PAUSE);
         let mut logged = known.map_or(now, |known| known.logged);
@@ -177,17 +176,6 @@ mod tests {
         assert!(!trouble.succeeded(Step::Heartbeat, now, now), "reading still fails");
         assert!(trouble.succeeded(Step::Read, now, now));
         assert!(trouble.allows(Step::Read, now) && trouble.next(now).is_none());
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_failure_long_after_another_is_a_new_one() {
-        let mut trouble = Trouble::default();
-        for _ in 0..8 {
-            trouble.failed(Step::Release, &gone(), Instant::now());
-        }
-        tokio::time::advance(LOG_PAUSE * 2).await;
-        let now = Instant::now();
-        assert_eq!(trouble.failed(Step::Release, &gone(), now) - now, FIRST_PAUSE);
     }
 
     #[tokio::test(start_paused = true)]
