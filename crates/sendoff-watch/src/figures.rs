@@ -1,5 +1,6 @@
 //! What was counted so far.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +14,10 @@ use crate::series::{Series, reason};
 
 /// What stands for all names beyond the limit.
 pub(crate) const OTHER: &str = "other";
+/// How many bytes a name has at most: topics are whatever producers write. Those that are the same up to here share a number.
+const LONGEST_NAME: usize = 128;
+/// The end of a name that was longer.
+const CUT: &str = "…";
 /// How many durations of batches are kept for DogStatsD until they are sent.
 const BATCHES_KEPT: usize = 1_000;
 
@@ -51,6 +56,7 @@ impl Names {
     }
 
     fn number(&mut self, name: &str) -> usize {
+        let name = &*shortened(name);
         if let Some(number) = self.numbers.get(name) {
             return *number;
         }
@@ -66,6 +72,14 @@ impl Names {
     pub(crate) fn name(&self, number: usize) -> &str {
         self.names.get(number).map_or(OTHER, |name| name)
     }
+}
+
+fn shortened(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST_NAME {
+        return name.into();
+    }
+    let end = name.floor_char_boundary(LONGEST_NAME - CUT.len());
+    [&name[..end], CUT].concat().into()
 }
 
 impl Figures {
@@ -156,6 +170,20 @@ fn series(all: &mut Vec<Vec<Option<Box<Series>>>>, sink: usize, topic: usize) ->
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_names_are_cut_off_between_letters() {
+        let mut figures = Figures::new(9, false);
+        for end in ["", "b", "c"] {
+            figures.retried(&format!("{}{end}", "é".repeat(500_000)), "sink");
+        }
+        figures.retried(&"a".repeat(128), "sink");
+        let counted: Vec<_> = figures
+            .all()
+            .map(|(topic, _, series)| (topic.len(), topic.ends_with('…'), series.retried))
+            .collect();
+        assert_eq!(counted, [(127, true, 3), (128, false, 1)]);
+    }
 
     #[test]
     fn topics_beyond_the_limit_are_counted_together() {

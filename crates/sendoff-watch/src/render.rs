@@ -177,7 +177,23 @@ fn escape(text: &mut String, value: &str) {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
+            // What a terminal would obey.
+            control if control.is_control() => {
+                let _ = write!(text, "\\\\x{:02x}", u32::from(control));
+            }
             other => text.push(other),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_brings_no_control_characters_and_ends_where_it_should() {
+        let mut text = String::new();
+        escape(&mut text, "a\\b\"c\nd\u{1b}[31m\u{9b}é");
+        assert_eq!(text, r#"a\\b\"c\nd\\x1b[31m\\x9bé"#);
     }
 }

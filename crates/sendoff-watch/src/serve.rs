@@ -1,38 +1,42 @@
 //! The HTTP server: `/metrics`, `/live`, `/ready`, `/startup`.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE};
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
-use tokio::time::sleep;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::render;
 use crate::watch::Watch;
 
-/// How many may ask at the same time.
+/// How many connections may be open. One more takes the place of the one that has asked nothing for the longest time: whoever
+/// keeps connections open keeps no probe from being answered.
 const CONNECTIONS: usize = 64;
-/// How long a question may take to arrive.
+/// How long a connection stays open after its last question, which is as long as the answer may take to be read.
 const PATIENCE: Duration = Duration::from_secs(10);
+/// How many may read the metrics at the same time: that text is the only long one.
+const READERS: usize = 4;
+/// How much of an answer is handed over at a time.
+const PIECE: usize = 64 << 10;
 
 /// Answers until it is dropped.
 pub(crate) async fn serve(watch: Watch, listener: TcpListener) {
-    let room = Arc::new(Semaphore::new(CONNECTIONS));
-    let mut connections = tokio::task::JoinSet::new();
+    let readers = Arc::new(Semaphore::new(READERS));
+    let mut tasks = JoinSet::new();
+    let mut open: Vec<Open> = Vec::new();
     loop {
-        while connections.try_join_next().is_some() {}
-        let Ok(permit) = room.clone().acquire_owned().await else {
-            return;
-        };
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
@@ -41,34 +45,74 @@ pub(crate) async fn serve(watch: Watch, listener: TcpListener) {
                 continue;
             }
         };
-        let watch = watch.clone();
-        connections.spawn(async move {
-            let answered = service_fn(move |request| {
-                let response = answer(&watch, &request);
-                async move { Ok::<_, Infallible>(response) }
-            });
-            let connection = http1::Builder::new()
-                .timer(TokioTimer::new())
-                .header_read_timeout(PATIENCE)
-                .keep_alive(true)
-                .serve_connection(TokioIo::new(stream), answered);
-            // Whoever hangs up early has had enough.
-            let _ = connection.await;
-            drop(permit);
-        });
+        while tasks.try_join_next().is_some() {}
+        open.retain(|open| !open.task.is_finished());
+        if open.len() >= CONNECTIONS
+            && let Some(at) = (0..open.len()).min_by_key(|at| *open[*at].until.borrow())
+        {
+            open.swap_remove(at).task.abort();
+        }
+        let (sender, until) = watch::channel(Instant::now() + PATIENCE);
+        let task = tasks.spawn(attend(stream, watch.clone(), readers.clone(), sender));
+        open.push(Open { task, until });
     }
 }
 
-fn answer(watch: &Watch, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+/// A connection.
+struct Open {
+    task: AbortHandle,
+    until: watch::Receiver<Instant>,
+}
+
+/// Answers one connection, until it has been quiet for long.
+async fn attend(stream: TcpStream, watch: Watch, readers: Arc<Semaphore>, until: watch::Sender<Instant>) {
+    let mut expiry = until.subscribe();
+    let answered = service_fn(move |request| {
+        until.send_replace(Instant::now() + PATIENCE);
+        let response = answer(&watch, &readers, &request);
+        async move { Ok::<_, Infallible>(response) }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(PATIENCE)
+        .keep_alive(true)
+        .serve_connection(TokioIo::new(stream), answered);
+    let expired = async move {
+        loop {
+            let until = *expiry.borrow_and_update();
+            if until <= Instant::now() {
+                return;
+            }
+            sleep_until(until).await;
+        }
+    };
+    tokio::select! {
+        // Whoever hangs up early has had enough.
+        _ = connection => {}
+        () = expired => {}
+    }
+}
+
+fn answer(watch: &Watch, readers: &Arc<Semaphore>, request: &Request<Incoming>) -> Response<Answer> {
     if request.method() != Method::GET && request.method() != Method::HEAD {
         let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "only GET and HEAD\n".to_owned());
         response
             .headers_mut()
-            .insert(ALLOW, hyper::header::HeaderValue::from_static("GET, HEAD"));
+            .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
         return response;
     }
     match request.uri().path() {
-        "/metrics" => with_type(StatusCode::OK, render::CONTENT_TYPE, watch.render()),
+        "/metrics" => match readers.clone().try_acquire_owned() {
+            Ok(reader) => {
+                let mut response = with_type(StatusCode::OK, render::CONTENT_TYPE, watch.render());
+                response.body_mut().reader = Some(reader);
+                response
+            }
+            Err(_) => text(
+                StatusCode::SERVICE_UNAVAILABLE,
+                format!("{READERS} others read the metrics at the moment: ask again\n"),
+            ),
+        },
         "/live" => probe(
             watch.is_alive(),
             "alive",
@@ -88,7 +132,33 @@ fn answer(watch: &Watch, request: &Request<Incoming>) -> Response<Full<Bytes>> {
     }
 }
 
-fn probe(good: bool, yes: &str, no: &str) -> Response<Full<Bytes>> {
+/// What is answered, piece by piece as it is read.
+struct Answer {
+    left: Bytes,
+    /// Given back when it is read.
+    reader: Option<OwnedSemaphorePermit>,
+}
+
+impl Body for Answer {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let length = self.left.len().min(PIECE);
+        let piece = self.left.split_to(length);
+        Poll::Ready((!piece.is_empty()).then(|| Ok(Frame::data(piece))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.left.is_empty()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.left.len() as u64)
+    }
+}
+
+fn probe(good: bool, yes: &str, no: &str) -> Response<Answer> {
     text(status(good), format!("{}\n", if good { yes } else { no }))
 }
 
@@ -100,15 +170,18 @@ fn status(good: bool) -> StatusCode {
     }
 }
 
-fn text(status: StatusCode, body: String) -> Response<Full<Bytes>> {
+fn text(status: StatusCode, body: String) -> Response<Answer> {
     with_type(status, "text/plain; charset=utf-8", body)
 }
 
-fn with_type(status: StatusCode, content_type: &'static str, body: String) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(Bytes::from(body)));
+fn with_type(status: StatusCode, content_type: &'static str, body: String) -> Response<Answer> {
+    let mut response = Response::new(Answer {
+        left: Bytes::from(body),
+        reader: None,
+    });
     *response.status_mut() = status;
     let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, hyper::header::HeaderValue::from_static(content_type));
-    headers.insert(CACHE_CONTROL, hyper::header::HeaderValue::from_static("no-store"));
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(content_type));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     response
 }

@@ -47,7 +47,7 @@ impl Shop {
     }
 
     async fn until(&self, what: &str, check: impl Fn(ItemCounts) -> bool) {
-        let waited = tokio::time::timeout(Duration::from_secs(20), async {
+        let waited = tokio::time::timeout(Duration::from_secs(60), async {
             while !check(self.store.item_counts().await.unwrap()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
@@ -143,13 +143,13 @@ async fn a_handler_that_panics_before_it_awaits_anything_fails_its_item_and_noth
 async fn work_that_takes_longer_than_the_lease_keeps_it() {
     let shop = Shop::open([item(1).max_attempts(1)]).await;
     let settings = WorkerSettings {
-        lease: Duration::from_millis(600),
+        lease: Duration::from_secs(3),
         ..quick()
     };
     let (worker, stop) = (shop.worker(settings), shop.stop.clone());
     let running = tokio::spawn(async move {
         let handler = |_| async {
-            tokio::time::sleep(Duration::from_millis(1800)).await;
+            tokio::time::sleep(Duration::from_secs(5)).await;
             Ok(())
         };
         worker.run(handler, stop).await
@@ -212,7 +212,7 @@ async fn a_clean_stop_finishes_what_is_running_and_gives_the_rest_back_at_once()
 async fn work_whose_lease_was_lost_is_dropped() {
     let shop = Shop::open([item(1)]).await;
     let settings = WorkerSettings {
-        lease: Duration::from_millis(900),
+        lease: Duration::from_secs(6),
         idle_time: Duration::from_secs(600),
         ..quick()
     };
@@ -231,7 +231,7 @@ async fn work_whose_lease_was_lost_is_dropped() {
     shop.take_away();
     shop.stop.cancel();
     // Its handler never ends: only the heartbeat that finds out ends it.
-    let report = tokio::time::timeout(Duration::from_secs(20), running).await.unwrap();
+    let report = tokio::time::timeout(Duration::from_secs(60), running).await.unwrap();
     assert_eq!(report.unwrap().unwrap().lost, 1);
 }
 

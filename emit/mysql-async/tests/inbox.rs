@@ -1,7 +1,7 @@
 //! The inbox, inside transactions of mysql_async.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, TxOpts};
@@ -80,7 +80,7 @@ async fn a_consumer_that_crashes_before_its_commit_has_its_effect_once() {
 
 #[tokio::test]
 async fn the_second_of_two_at_once_waits_for_the_first() {
-    let (mut conn, _, inbox) = fresh().await;
+    let (mut conn, schema, inbox) = fresh().await;
     for (commits, expected) in [(true, Once::Seen), (false, Once::First)] {
         let id = Uuid::now_v7();
         let mut first = conn.start_transaction(TxOpts::new()).await.unwrap();
@@ -93,7 +93,15 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
             tx.commit().await.unwrap();
             once
         });
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        let waiting = format!(
+            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{schema}%'"
+        );
+        let (mut witness, began) = (connect().await, Instant::now());
+        while witness.query_first::<i64, _>(&waiting).await.unwrap() != Some(1) {
+            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
+            // The server looks anew only where nobody has asked for 100 ms.
+            tokio::time::sleep(Duration::from_millis(150)).await;
+        }
         assert!(!second.is_finished(), "it cannot know yet");
         if commits {
             first.commit().await.unwrap();

@@ -2,7 +2,7 @@
 #![cfg(feature = "postgres")]
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sendoff::emit::Names;
 use sendoff::{Inbox, Once, Uuid};
@@ -78,7 +78,21 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
             tx.commit().await.unwrap();
             once
         });
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        let pid: i32 = sqlx::query_scalar("SELECT pg_backend_pid()")
+            .fetch_one(&mut *first)
+            .await
+            .unwrap();
+        let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))";
+        let began = Instant::now();
+        while !sqlx::query_scalar::<_, bool>(waits)
+            .bind(pid)
+            .fetch_one(&pool)
+            .await
+            .unwrap()
+        {
+            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         assert!(!second.is_finished(), "it cannot know yet");
         if commits {
             first.commit().await.unwrap();

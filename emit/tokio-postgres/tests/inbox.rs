@@ -1,7 +1,7 @@
 //! The inbox, inside transactions of tokio-postgres.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sendoff::emit::Names;
 use sendoff::{Inbox, Once, Uuid};
@@ -93,7 +93,13 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
             tx.commit().await.unwrap();
             once
         });
-        tokio::time::sleep(Duration::from_millis(150)).await;
+        let pid: i32 = first.query_one("SELECT pg_backend_pid()", &[]).await.unwrap().get(0);
+        let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))";
+        let (witness, began) = (connect().await, Instant::now());
+        while !witness.query_one(waits, &[&pid]).await.unwrap().get::<_, bool>(0) {
+            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
         assert!(!second.is_finished(), "it cannot know yet");
         if commits {
             first.commit().await.unwrap();
