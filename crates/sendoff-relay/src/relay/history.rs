@@ -48,7 +48,7 @@ impl Running {
         }
         // The other history may know lanes as this relay's that it gave back long ago.
         (self.unsure, self.anew) = (true, true);
-        self.void_grants = self.acquiring;
+        (self.void_grants, self.void_release) = (self.acquiring, self.releasing);
         self.desk.leave(&lanes);
         self.next_beat = Instant::now();
     }

@@ -214,7 +214,7 @@ impl Running {
         (self.acquiring, self.releasing, self.settling) = (false, false, false);
         self.asking = false;
         (self.unsure, self.anew) = (false, false);
-        self.void_grants = false;
+        (self.void_grants, self.void_release) = (false, false);
         (self.suspecting, self.sweeping, self.cleaning) = (false, false, false);
         self.rechecking = false;
         (self.unsure_page, self.retiring) = (None, false);

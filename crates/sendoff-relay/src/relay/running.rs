@@ -60,6 +60,8 @@ pub(super) struct Running {
     pub(super) reader_is_behind: bool,
     /// Lanes that are being asked for were leased in another history: this one may not know of it.
     pub(super) void_grants: bool,
+    /// Lanes that are on their way back were given back in another history: this one may not know of it.
+    pub(super) void_release: bool,
     /// Whether lanes are given back to be leased anew.
     pub(super) anew: bool,
     /// Whether the first try to get lanes is behind us.
@@ -171,6 +173,7 @@ impl Running {
             reader_is_behind: false,
             anew: false,
             void_grants: false,
+            void_release: false,
             settled_in: false,
             asking: false,
             ask_soon: false,

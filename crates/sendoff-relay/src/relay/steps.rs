@@ -71,7 +71,10 @@ impl Running {
             }
             Event::Released(lanes, released) => {
                 self.releasing = false;
+                let void = std::mem::take(&mut self.void_release);
                 match released {
+                    // They are given back once more: the history that has them now may not know that they were.
+                    Ok(()) if void => {}
                     Ok(()) => {
                         self.lose(&lanes);
                         self.hurry_anew();
