@@ -24,7 +24,7 @@ use sendoff::store::{EmitStore, Filter, OperateStore};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use sendoff_testkit::Recorder;
-use sendoff_testkit::history::Sent;
+use sendoff_testkit::history::{Findings, Sent};
 use serde_json::{Value, json};
 
 const RELAYS: usize = 3;
@@ -110,17 +110,31 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
     assert!(
         findings.is_sound(),
         "{findings}; the relays said:\n{}",
-        said(&sandbox.read("relay.log"))
+        said(&sandbox.read("relay.log"), &of_inversions(&findings, &arrivals))
     );
     assert!(history.arrivals.len() > 1000, "too little happened to prove anything");
     assert!(findings.duplicates.len() <= kills * WINDOW, "{findings}");
     every_copy_has_the_same_id(&arrivals);
 }
 
-/// Who lost what, and nothing about single messages.
-fn said(log: &str) -> String {
-    let of_relays = |line: &&str| !line.contains("message_failed") && !line.contains("sink_down");
-    log.lines().filter(of_relays).collect::<Vec<_>>().join("\n")
+/// Who lost what, and of single messages only what happened to these.
+fn said(log: &str, ids: &[&str]) -> String {
+    let matters = |line: &&str| {
+        let of_a_message = ["message_failed", "message_step", "sink_down"];
+        !of_a_message.iter().any(|event| line.contains(event)) || ids.iter().any(|id| line.contains(id))
+    };
+    log.lines().filter(matters).collect::<Vec<_>>().join("\n")
+}
+
+/// The ids of all messages of keys whose order is wrong.
+fn of_inversions<'a>(findings: &Findings, arrivals: &'a [Value]) -> Vec<&'a str> {
+    let keys: Vec<&str> = findings.inversions.iter().map(|pair| &*pair.early.key).collect();
+    let wrong = |line: &&Value| keys.contains(&line["key"].as_str().unwrap());
+    arrivals
+        .iter()
+        .filter(wrong)
+        .map(|line| line["id"].as_str().unwrap())
+        .collect()
 }
 
 fn relay(sandbox: &Sandbox) -> Running {
@@ -131,7 +145,7 @@ fn relay(sandbox: &Sandbox) -> Running {
         .unwrap();
     Running::start(
         sandbox
-            .command(["relay", "--log-level", "warn"])
+            .command(["relay", "--log-level", "trace"])
             .stdout(Stdio::null())
             .stderr(log),
     )

@@ -242,6 +242,11 @@ impl Desk {
         self.items.len() + self.quarantine.len() - self.refused.len()
     }
 
+    /// Where the row of a message is that is in hand.
+    pub(crate) fn place_of(&self, ticket: Ticket) -> Option<&Place> {
+        self.items.get(ticket.item).map(|item| &item.delivery.place)
+    }
+
     /// How many bytes of payload are in hand.
     pub(crate) fn bytes_in_hand(&self) -> usize {
         self.bytes

@@ -4,6 +4,7 @@ use tokio::time::Instant;
 
 use super::event::Event;
 use super::running::Running;
+use super::trail;
 use crate::publish::publish;
 use crate::settle::settle;
 
@@ -22,6 +23,7 @@ impl Running {
                 };
                 self.with_sink[sink] += 1;
                 let planned = self.desk.sink(sink);
+                trail::sent(&planned.name, &batch.deliveries);
                 let work = publish(
                     planned.sink.clone(),
                     planned.name.clone(),
@@ -54,6 +56,7 @@ impl Running {
             None => return,
         };
         self.settling = true;
+        trail::settling(&decided.settlements);
         self.watched.settling(!self.desk.has_settlements(), now);
         let work = settle(self.store.clone(), self.owner, decided, self.lease.subscribe());
         self.tasks.spawn(async move {

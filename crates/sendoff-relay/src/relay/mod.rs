@@ -9,6 +9,7 @@ mod pulse;
 mod read;
 mod running;
 mod steps;
+mod trail;
 mod trouble;
 
 use std::hash::{Hash, Hasher};

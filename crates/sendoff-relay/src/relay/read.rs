@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::event::Event;
 use super::running::{BUSY_PAUSE, LONGEST_PAUSE, Running};
+use super::trail;
 use super::trouble::Step;
 use crate::desk::ROW_BYTES;
 
@@ -119,6 +120,7 @@ impl Running {
         let all = self.looks_at_ready && !page.more;
         let claimed = self.watched.read(self.read_begun, now, all);
         if self.stopping.is_none() {
+            trail::read(&rows);
             self.desk.claim(claimed);
             self.admit_page(rows, now);
         }

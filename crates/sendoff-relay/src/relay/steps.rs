@@ -110,6 +110,7 @@ impl Running {
                         self.desk.tell_published(sink, &tickets, &outcomes, begun, now);
                         self.desk.begin_answers(sink, &outcomes, begun);
                         for (ticket, outcome) in tickets.into_iter().zip(outcomes) {
+                            trail::answered(&self.desk, sink, ticket, &outcome);
                             self.desk.outcome(sink, ticket, outcome, now);
                         }
                         self.desk.answered(sink);
@@ -117,6 +118,7 @@ impl Running {
                     Published::LeaseOver => {
                         self.desk.dropped(sink);
                         for ticket in tickets {
+                            trail::not_sent(&self.desk, sink, ticket);
                             self.desk.not_sent(ticket);
                         }
                     }
@@ -127,6 +129,7 @@ impl Running {
                 let count = decided.items.len() - written.refused.len();
                 self.settled_meanwhile += count;
                 self.tell_settled(count, &written.report);
+                trail::settled(&decided.settlements, &written.refused);
                 self.desk.settled(decided, &written, Instant::now());
                 self.give_up_refused(&mut written);
                 let report = written.report;
