@@ -7,6 +7,7 @@ use tokio::time::Instant;
 use super::event::Event;
 use super::janitors::{CLEAN_PAUSE, RECHECK_REST};
 use super::running::Running;
+use super::trail;
 use super::trouble::Step;
 use crate::publish::Published;
 use crate::settle::Written;
