@@ -82,8 +82,10 @@ pub(crate) enum Group {
     CeleryRelay,
     /// What it costs to be watched
     Watch,
-    /// What is left of the usual speed after something went wrong
+    /// What is left of the usual speed after something went wrong, what large rows take, and what an emit costs
     Limits,
+    /// Internal: drains large rows as a process of its own, so that its memory can be read
+    LargeDrain,
     /// Internal: drains unwatched, as a process of its own
     BareDrain,
     /// Internal: drains watched, as a process of its own
@@ -124,6 +126,7 @@ async fn main() -> anyhow::Result<()> {
         Group::CeleryRelay => return celery::relay().await,
         Group::Watch => watch::measure(&mut figures).await?,
         Group::Limits => limits::measure(&mut figures).await?,
+        Group::LargeDrain => return limits::large::drain().await,
         Group::BareDrain => return watch::drain(false).await,
         Group::WatchedDrain => return watch::drain(true).await,
         Group::Drain => return backlog::drain().await,

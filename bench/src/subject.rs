@@ -68,6 +68,14 @@ impl Schema {
         Ok(schema)
     }
 
+    /// One that another process has made.
+    pub(crate) async fn existing(name: &str) -> Result<Self> {
+        Ok(Self {
+            names: Names::new(Some(name), Names::PREFIX)?,
+            client: connect().await?,
+        })
+    }
+
     pub(crate) fn config(&self, listen: bool) -> Result<PostgresConfig> {
         let mut config = PostgresConfig::new(url()?);
         config.names = self.names.clone();

@@ -30,7 +30,7 @@ GRANT INSERT (
     id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version, idempotency_key,
     available_at, expires_at, priority, max_attempts
 ) ON outbox_item TO {emitter};
-GRANT EXECUTE ON FUNCTION outbox_emit, outbox_emit_json, outbox_emit_item, outbox_uuid_v7, outbox_lane_of TO {emitter};
+GRANT EXECUTE ON FUNCTION outbox_emit, outbox_emit_json, outbox_emit_item, outbox_uuid_v7 TO {emitter};
 
 -- Consuming: notes that a message was handled.
 GRANT INSERT (consumer, message_id), SELECT (consumer, message_id) ON outbox_inbox TO {consumer};

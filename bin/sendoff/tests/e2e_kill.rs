@@ -120,7 +120,7 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
 /// Who lost what, and of single messages only what happened to these.
 fn said(log: &str, ids: &[&str]) -> String {
     let matters = |line: &&str| {
-        let of_a_message = ["message_failed", "message_step", "sink_down"];
+        let of_a_message = ["message_failed", "row_step", "sink_down"];
         !of_a_message.iter().any(|event| line.contains(event)) || ids.iter().any(|id| line.contains(id))
     };
     log.lines().filter(matters).collect::<Vec<_>>().join("\n")

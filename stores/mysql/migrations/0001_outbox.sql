@@ -21,8 +21,7 @@ CREATE TABLE IF NOT EXISTS outbox_message (
     available_at DATETIME(6),
     expires_at DATETIME(6),
     topic VARCHAR(1024) NOT NULL,
-    -- As long as the library lets it be, and short enough for the tables and indexes that it may be moved to.
-    `key` VARCHAR(1024) CHECK (OCTET_LENGTH(`key`) <= 1024),
+    `key` VARCHAR(1024),
     content_type VARCHAR(1024),          -- NULL is application/json
     headers JSON,                        -- an object of strings
     aggregate_type VARCHAR(1024),
@@ -208,7 +207,8 @@ CREATE TABLE IF NOT EXISTS outbox_setting (
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_bin;
 INSERT IGNORE INTO outbox_setting (name, value) VALUES
     ('dedup_window_seconds', '604800'),
-    ('inbox_window_seconds', '2592000');
+    ('inbox_window_seconds', '2592000'),
+    ('max_payload_bytes', '16777216');
 
 -- A UUID of version 7, for producers that leave the id out.
 DROP PROCEDURE IF EXISTS outbox_uuid_v7;
@@ -221,6 +221,41 @@ BEGIN
     SET p_id = CONCAT(
         LEFT(v_time, 8), '-', RIGHT(v_time, 4), '-7', SUBSTRING(v_random, 1, 3), '-',
         SUBSTRING('89ab', 1 + FLOOR(RAND() * 4), 1), SUBSTRING(v_random, 4, 3), '-', RIGHT(v_random, 12));
+END;
+
+-- Refuses a message of which something is larger than may be, and says what. All sizes are bytes, but for the number of
+-- headers. Texts may be as long as the library lets them be, which is short enough for the tables and indexes that a message
+-- may be moved to. The settings may allow larger payloads.
+DROP PROCEDURE IF EXISTS outbox_check_sizes;
+CREATE PROCEDURE outbox_check_sizes(
+    IN p_payload BIGINT, IN p_topic INT, IN p_key INT, IN p_headers BIGINT, IN p_header_count INT, IN p_content_type INT,
+    IN p_aggregate_type INT, IN p_aggregate_id INT, IN p_idempotency_key INT
+)
+READS SQL DATA
+BEGIN
+    DECLARE v_payload BIGINT DEFAULT 16777216;
+    DECLARE v_words VARCHAR(128);
+    IF p_payload > v_payload THEN
+        SELECT greatest(v_payload, coalesce(max(CAST(value AS SIGNED)), 0)) INTO v_payload
+        FROM outbox_setting WHERE name = 'max_payload_bytes';
+    END IF;
+    SET v_words = CASE
+        WHEN p_payload > v_payload
+            THEN CONCAT('payload: ', p_payload, ' bytes; max_payload_bytes in outbox_setting is ', v_payload)
+        WHEN p_topic > 1024 THEN CONCAT('topic: ', p_topic, ' bytes; the limit is 1024')
+        WHEN p_key > 1024 THEN CONCAT('key: ', p_key, ' bytes; the limit is 1024')
+        WHEN p_headers > 65536 THEN CONCAT('headers: ', p_headers, ' bytes; the limit is 65536')
+        WHEN p_header_count > 256 THEN CONCAT('headers: there are ', p_header_count, '; the limit is 256')
+        WHEN p_content_type > 1024 THEN CONCAT('content_type: ', p_content_type, ' bytes; the limit is 1024')
+        WHEN p_aggregate_type > 1024 THEN CONCAT('aggregate_type: ', p_aggregate_type, ' bytes; the limit is 1024')
+        WHEN p_aggregate_id > 1024 THEN CONCAT('aggregate_id: ', p_aggregate_id, ' bytes; the limit is 1024')
+        WHEN p_idempotency_key > 1024
+            THEN CONCAT('idempotency_key: ', p_idempotency_key, ' bytes; the limit is 1024')
+    END;
+    IF v_words IS NOT NULL THEN
+        SET v_words = CONCAT('a message is too large: ', v_words);
+        SIGNAL SQLSTATE '22001' SET MYSQL_ERRNO = 1406, MESSAGE_TEXT = v_words;
+    END IF;
 END;
 
 -- Takes an idempotency key for a message: the id that holds it, the caller's own if it was free, and whether that
@@ -268,7 +303,7 @@ BEGIN
     END IF;
 END;
 
--- Before a message is written: its lane, its id if the producer left it out, and its idempotency key. It acts with the
+-- Before a message is written: its size, its lane, its id if the producer left it out, and its idempotency key. It acts with the
 -- rights of whoever created it, so a producer needs nothing but INSERT on outbox_message.
 --
 -- The lane is 0 to 63 by the key, or by the id where there is no key. Keyless messages with a priority have lanes of
@@ -283,6 +318,10 @@ BEGIN
     DECLARE v_holder CHAR(36) CHARACTER SET ascii;
     DECLARE v_stored BOOLEAN DEFAULT false;
     DECLARE v_words VARCHAR(128);
+    CALL outbox_check_sizes(
+        OCTET_LENGTH(NEW.payload), OCTET_LENGTH(NEW.topic), OCTET_LENGTH(NEW.`key`), OCTET_LENGTH(NEW.headers),
+        JSON_LENGTH(NEW.headers), OCTET_LENGTH(NEW.content_type), OCTET_LENGTH(NEW.aggregate_type),
+        OCTET_LENGTH(NEW.aggregate_id), OCTET_LENGTH(NEW.idempotency_key));
     IF NEW.id = '' THEN
         CALL outbox_uuid_v7(v_holder);
         SET NEW.id = v_holder;

@@ -46,6 +46,10 @@ BEGIN
     DECLARE v_holder CHAR(36) CHARACTER SET ascii;
     DECLARE v_stored BOOLEAN DEFAULT false;
     DECLARE v_words VARCHAR(128);
+    CALL outbox_check_sizes(
+        OCTET_LENGTH(NEW.payload), OCTET_LENGTH(NEW.topic), OCTET_LENGTH(NEW.`key`), OCTET_LENGTH(NEW.headers),
+        JSON_LENGTH(NEW.headers), OCTET_LENGTH(NEW.content_type), OCTET_LENGTH(NEW.aggregate_type),
+        OCTET_LENGTH(NEW.aggregate_id), OCTET_LENGTH(NEW.idempotency_key));
     IF NEW.id = '' THEN
         CALL outbox_uuid_v7(v_holder);
         SET NEW.id = v_holder;

@@ -1,8 +1,8 @@
 -- Work items: what the application's own workers claim, row by row, and finish themselves. Written in the application's
 -- transaction like a message, and never touched by a relay.
 
--- The path of step 1, for the functions below that act with their owner's rights.
-SELECT set_config('search_path', concat_ws(', ', quote_ident(current_schema()), 'pg_temp'), true);
+-- What functions call is looked up as in step 1.
+SELECT set_config('check_function_bodies', 'off', false);
 
 -- A claim changes no column that is in an index or its condition, and pages have room for a second version of each row: so
 -- the server writes the new version beside the old one, and no index entry. A claimed item stays where it was in the index
@@ -52,36 +52,40 @@ CREATE INDEX ix_outbox_item_completed ON outbox_item (completed_at) WHERE comple
 
 INSERT INTO outbox_setting (name, value) VALUES ('item_max_attempts', '5');
 
--- Runs only for items with an idempotency key or a schedule, as its WHEN says. Keys are those of messages, too: one that
--- a message of the topic has used is taken.
-CREATE FUNCTION outbox_before_item() RETURNS trigger
-LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+-- Every item comes in here, as messages do in outbox_take_in. Keys are those of messages, too: one that a message of the topic
+-- has used is taken. outbox_emit_item marks what it inserts by the claim -1: there a duplicate is no error.
+CREATE FUNCTION outbox_take_item_in() RETURNS trigger LANGUAGE plpgsql SECURITY DEFINER AS $$
 DECLARE
-    v_holder uuid;
+    v_holder pg_catalog.uuid;
 BEGIN
+    IF @.outbox_is_too_large(
+        NEW.topic, NEW.payload, NEW.content_type, NEW.headers, NEW.key, NEW.aggregate_type, NEW.aggregate_id,
+        NEW.idempotency_key)
+    THEN
+        PERFORM @.outbox_refuse_too_large(
+            NEW.topic, NEW.payload, NEW.content_type, NEW.headers, NEW.key, NEW.aggregate_type, NEW.aggregate_id,
+            NEW.idempotency_key);
+    END IF;
     IF NEW.idempotency_key IS NOT NULL THEN
-        v_holder := outbox_dedup_take(NEW.topic, NEW.idempotency_key, NEW.id);
-        IF v_holder <> NEW.id THEN
+        v_holder := @.outbox_dedup_take(NEW.topic, NEW.idempotency_key, NEW.id);
+        IF v_holder IS NOT NULL THEN
+            IF v_holder OPERATOR(pg_catalog.=) NEW.id OR NEW.claim OPERATOR(pg_catalog.=) -1 THEN
+                RETURN NULL;
+            END IF;
             RAISE unique_violation USING
                 MESSAGE = 'an item or message with this topic and idempotency key was already emitted',
-                DETAIL = 'The first one is ' || v_holder || '.',
+                DETAIL = pg_catalog.format('The first one is %s.', v_holder),
                 HINT = 'Use outbox_emit_item() to get the first id instead of an error.';
         END IF;
-        UPDATE outbox_dedup SET is_stored = true
-        WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND NOT is_stored;
-        IF NOT FOUND THEN
-            RETURN NULL;             -- the very same item was written before
-        END IF;
     END IF;
-    IF NEW.available_at > NEW.next_attempt_at THEN
+    NEW.claim := 0;
+    IF NEW.available_at IS NOT NULL AND NEW.available_at OPERATOR(pg_catalog.>) NEW.next_attempt_at THEN
         NEW.next_attempt_at := NEW.available_at;
     END IF;
     RETURN NEW;
 END
 $$;
-CREATE TRIGGER tr_outbox_before_item BEFORE INSERT ON outbox_item FOR EACH ROW
-    WHEN (NEW.idempotency_key IS NOT NULL OR NEW.available_at IS NOT NULL)
-    EXECUTE FUNCTION outbox_before_item();
+CREATE TRIGGER tr_outbox_take_item_in BEFORE INSERT ON outbox_item FOR EACH ROW EXECUTE FUNCTION outbox_take_item_in();
 
 -- Emits one item and returns its id, or the id of the first one where the idempotency key was already used.
 CREATE FUNCTION outbox_emit_item(
@@ -99,34 +103,40 @@ CREATE FUNCTION outbox_emit_item(
     expires_at timestamptz DEFAULT NULL,
     priority smallint DEFAULT 0,
     max_attempts smallint DEFAULT NULL
-) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER SET search_path FROM CURRENT AS $$
+) RETURNS uuid LANGUAGE plpgsql SECURITY DEFINER AS $$
 -- Parameters have the names of columns; a name without a qualifier means the parameter.
 #variable_conflict use_variable
 DECLARE
-    v_id uuid := coalesce(id, outbox_uuid_v7());
-    v_holder uuid := v_id;
+    v_holder pg_catalog.uuid;
 BEGIN
-    IF idempotency_key IS NOT NULL THEN
-        v_holder := outbox_dedup_take(topic, idempotency_key, v_id);
+    IF id IS NULL THEN
+        id := @.outbox_uuid_v7();
     END IF;
-    IF v_holder = v_id THEN
-        INSERT INTO outbox_item (
-            id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
+    LOOP
+        INSERT INTO @.outbox_item (
+            claim, id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
             idempotency_key, available_at, expires_at, priority, max_attempts)
         VALUES (
-            v_id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
+            -1, id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version,
             idempotency_key, available_at, expires_at, priority, max_attempts);
-    END IF;
-    RETURN v_holder;
+        IF FOUND THEN
+            RETURN id;
+        END IF;
+        SELECT d.id INTO v_holder FROM @.outbox_dedup AS d
+        WHERE d.topic OPERATOR(pg_catalog.=) topic AND d.idempotency_key OPERATOR(pg_catalog.=) idempotency_key
+            AND d.until OPERATOR(pg_catalog.>) pg_catalog.now();
+        IF FOUND THEN
+            RETURN v_holder;
+        END IF;
+    END LOOP;
 END
 $$;
-REVOKE ALL ON FUNCTION outbox_before_item FROM PUBLIC;
+REVOKE ALL ON FUNCTION outbox_take_item_in FROM PUBLIC;
 REVOKE ALL ON FUNCTION outbox_emit_item FROM PUBLIC;
 
 -- How many attempts an item has that does not say so itself.
-CREATE FUNCTION outbox_item_limit() RETURNS integer LANGUAGE sql STABLE AS $$
-    SELECT coalesce((SELECT value::integer FROM outbox_setting WHERE name = 'item_max_attempts'), 5)
-$$;
+CREATE FUNCTION outbox_item_limit() RETURNS integer LANGUAGE sql STABLE
+RETURN coalesce((SELECT value::integer FROM outbox_setting WHERE name = 'item_max_attempts'), 5);
 
 -- Hands items out. A function, because its plan is kept by the session, with the settings that it is made with: rows are
 -- found by the index of what is due and by their place, however large or small the planner takes the table to be.
@@ -142,14 +152,14 @@ RETURNS TABLE (
     is_failed boolean, due_at timestamptz, seq bigint, claim bigint, id uuid, topic text, payload bytea, content_type text,
     headers text, key text, aggregate_type text, aggregate_id text, schema_version integer, idempotency_key text,
     priority smallint, created_at timestamptz, expires_at timestamptz, attempts integer, max_attempts integer)
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_bitmapscan = off SET enable_sort = off SET enable_hashjoin = off
 SET enable_mergejoin = off SET jit = off SET plan_cache_mode = force_generic_plan AS $$
 #variable_conflict use_column
 DECLARE
     -- A number that no other hand-out has, so that a claim is never taken for an earlier one of the same worker. It comes by
     -- chance: a sequence gives its numbers again after a failover.
     v_claim bigint := uuid_hash_extended(gen_random_uuid(), 0) & 9223372036854775807;
-    v_most integer := outbox_item_limit();
+    v_most integer := @.outbox_item_limit();
     v_until timestamptz := now() + p_lease * interval '1 microsecond';
     v_places tid[];
     v_hopeless tid[];
@@ -157,13 +167,13 @@ BEGIN
     SELECT array_agg(place), array_agg(place) FILTER (WHERE is_hopeless) INTO v_places, v_hopeless
     FROM (
         SELECT ctid AS place, attempts >= coalesce(max_attempts, v_most) OR expires_at <= now() AS is_hopeless
-        FROM outbox_item
+        FROM @.outbox_item
         WHERE next_attempt_at <= now() AND (state <> 'running' OR lease_until <= now())
         ORDER BY next_attempt_at, seq LIMIT p_limit
         FOR UPDATE SKIP LOCKED
     ) AS due;
     IF v_hopeless IS NOT NULL THEN
-        UPDATE outbox_item AS i SET
+        UPDATE @.outbox_item AS i SET
             state = 'failed', next_attempt_at = NULL, lease_owner = NULL, leased_at = NULL, lease_until = NULL,
             last_error = CASE
                 WHEN i.expires_at <= now() THEN 'it had expired before it was claimed'
@@ -175,7 +185,7 @@ BEGIN
         RETURN NEXT;
     END IF;
     -- Those that were given up are not at these places any more.
-    RETURN QUERY UPDATE outbox_item AS i SET
+    RETURN QUERY UPDATE @.outbox_item AS i SET
         state = 'running', claim = v_claim, attempts = i.attempts + 1, lease_owner = p_worker, leased_at = now(),
         lease_until = v_until
     WHERE i.ctid = ANY (v_places)
@@ -189,13 +199,13 @@ $$;
 -- Deletes items that are done, and returns those that were not held: nearly always none, so nearly nothing is sent back.
 -- A function for its plan, as above.
 CREATE FUNCTION outbox_complete_items(p_worker text, p_items bigint[], p_claim bigint) RETURNS SETOF bigint
-LANGUAGE plpgsql SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
+LANGUAGE plpgsql SET search_path = pg_catalog, pg_temp SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off SET jit = off
 SET plan_cache_mode = force_generic_plan AS $$
 DECLARE
     v_done bigint[];
 BEGIN
     WITH done AS (
-        DELETE FROM outbox_item
+        DELETE FROM @.outbox_item
         WHERE seq = ANY (p_items) AND claim = p_claim AND lease_owner = p_worker AND state = 'running'
             AND lease_until > clock_timestamp()
         RETURNING seq
@@ -204,5 +214,20 @@ BEGIN
     IF cardinality(v_done) IS DISTINCT FROM cardinality(p_items) THEN
         RETURN QUERY SELECT i.seq FROM unnest(p_items) AS i (seq) WHERE i.seq <> ALL (coalesce(v_done, '{}'));
     END IF;
+END
+$$;
+
+-- The schema's name, in place of `@`.
+SELECT set_config('check_function_bodies', 'on', false);
+DO $$
+DECLARE
+    v_schema oid := (SELECT relnamespace FROM pg_class WHERE oid = 'outbox_item'::regclass);
+    v_function oid;
+BEGIN
+    FOR v_function IN
+        SELECT oid FROM pg_proc WHERE pronamespace = v_schema AND strpos(prosrc, '@.outbox_') > 0
+    LOOP
+        EXECUTE replace(pg_get_functiondef(v_function), '@.outbox_', v_schema::regnamespace || '.outbox_');
+    END LOOP;
 END
 $$;

@@ -35,6 +35,19 @@ const STEPS: &[Step] = &[
     },
 ];
 
+/// $1 the schema, or NULL for the one that is used. Who may create in it, besides its owner, this role and superusers.
+const WHO_CREATES: &str = "SELECT quote_ident(n.nspname), string_agg(coalesce(quote_ident(r.rolname), 'PUBLIC'), ', ')
+    FROM pg_namespace AS n CROSS JOIN aclexplode(n.nspacl) AS a LEFT JOIN pg_roles AS r ON r.oid = a.grantee
+    WHERE n.nspname = coalesce($1, current_schema()) AND a.privilege_type = 'CREATE' AND a.grantee <> n.nspowner
+        AND r.rolname IS DISTINCT FROM current_user AND r.rolsuper IS NOT TRUE
+    GROUP BY n.nspname";
+
+/// $1 the table, $2 its sequence. How many numbers a session takes at once, and whether the triggers are on.
+const NUMBERS: &str = "SELECT
+        (SELECT seqcache FROM pg_sequence WHERE seqrelid = to_regclass($2)),
+        (SELECT bool_and(tgenabled IN ('O', 'A')) FROM pg_trigger WHERE tgrelid = to_regclass($1) AND NOT tgisinternal)
+    WHERE to_regclass($2) IS NOT NULL";
+
 /// The version that this program needs.
 const NEEDED: u32 = 2;
 
@@ -54,6 +67,9 @@ impl Inner {
             if step.version > applied && self.exists(&lent, step.creates).await? {
                 applied = step.version;
             }
+        }
+        if applied == NEEDED {
+            self.refuse_other_numbers(&lent).await?;
         }
         lent.commit(WHAT, &[]).await?;
         lent.give_back();
@@ -75,6 +91,7 @@ impl Inner {
         if let Some(create) = self.missing_schema(&lent).await? {
             lent.script(WHAT, &create).await?;
         }
+        self.refuse_shared_schema(&lent).await?;
         lent.script(WHAT, &self.texts.ledger_create).await?;
         let ledger = self.ledger(&lent).await?;
         check_ledger(&ledger)?;
@@ -120,6 +137,46 @@ impl Inner {
         let rows = lent.go_on(WHAT, "SELECT to_regnamespace($1) IS NULL", &params).await?;
         let is_missing = rows.first().is_some_and(|row| row.try_get(0).unwrap_or(false));
         Ok(is_missing.then(|| format!("CREATE SCHEMA {schema};\n")))
+    }
+
+    /// Readers rely on it that numbers are handed out in order, by the trigger.
+    async fn refuse_other_numbers(&self, lent: &Lent) -> Result<()> {
+        let table = self.config.names.render("outbox_message");
+        let sequence = self.config.names.render("outbox_message_seq_seq");
+        let params: [Param<'_>; 2] = [(&table, Type::TEXT), (&sequence, Type::TEXT)];
+        let rows = lent.go_on(WHAT, NUMBERS, &params).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let (cache, enabled) = (column::<i64>(WHAT, row, 0)?, column::<bool>(WHAT, row, 1)?);
+        let wrong = |why: &str, remedy: String| {
+            Error::new(ErrorKind::Invalid, "the outbox's tables were changed")
+                .because(why)
+                .next_step(remedy)
+        };
+        if cache > 1 {
+            let why = format!("{sequence} hands out {cache} numbers at once, so messages may be passed over");
+            return Err(wrong(&why, format!("`ALTER SEQUENCE {sequence} CACHE 1;`")));
+        }
+        if !enabled {
+            let why = format!("a trigger of {table} is disabled, so messages have no lane, no limits and no schedule");
+            return Err(wrong(&why, format!("`ALTER TABLE {table} ENABLE TRIGGER USER;`")));
+        }
+        Ok(())
+    }
+
+    /// Whoever may create functions and operators beside the tables could put some in front of the server's own, for every
+    /// role that has this schema in its search path.
+    async fn refuse_shared_schema(&self, lent: &Lent) -> Result<()> {
+        let schema = self.config.names.schema();
+        let params: [Param<'_>; 1] = [(&schema, Type::TEXT)];
+        let rows = lent.go_on(WHAT, WHO_CREATES, &params).await?;
+        let Some(row) = rows.first() else { return Ok(()) };
+        let (schema, who) = (column::<String>(WHAT, row, 0)?, column::<String>(WHAT, row, 1)?);
+        Err(Error::new(ErrorKind::Invalid, WHAT)
+            .because(format!("others may create objects in the schema {schema}: {who}"))
+            .next_step(format!(
+                "`REVOKE CREATE ON SCHEMA {schema} FROM {who};`, or give the outbox a schema of its own: \
+                 `schema = \"outbox\"` under [store]"
+            )))
     }
 
     fn rendered(&self, step: &Step) -> Migration {

@@ -6,7 +6,7 @@
 //! slow: what was settled leaves dead index entries that vacuum cannot take away while an old transaction is open.
 //!
 //! # What is known
-//! 1. A statement that emits has its transaction id before it gets a `seq` (trigger `outbox_take_xid`), and both are
+//! 1. A statement that emits has its transaction id before it gets a `seq` (trigger `outbox_take_in`), and both are
 //!    handed out in order. So when the head of the sequence was `S` in one read, and a transaction id `X` is taken in a
 //!    later one, every transaction that owns a `seq` up to `S` has an id below `X`: together they are a [`Mark`].
 //! 2. A snapshot lists the transactions in progress. Rows and snapshot come out of the same statement.

@@ -46,7 +46,7 @@ CREATE TABLE outbox_message (
     available_at INTEGER,
     expires_at INTEGER,
     topic TEXT NOT NULL,
-    key TEXT CHECK (length(CAST(key AS BLOB)) <= 1024),  -- as long as the library lets it be
+    key TEXT,
     content_type TEXT,               -- NULL is application/json
     headers TEXT,                    -- a JSON object of strings
     aggregate_type TEXT,
@@ -233,7 +233,36 @@ CREATE TABLE outbox_setting (
 ) STRICT;
 INSERT INTO outbox_setting (name, value) VALUES
     ('dedup_window_seconds', '604800'),
-    ('inbox_window_seconds', '2592000');
+    ('inbox_window_seconds', '2592000'),
+    ('max_payload_bytes', '16777216');
+
+-- A message of which something is larger than may be is refused, with its name. Texts may be as long as the library lets
+-- them be. A text has at most four bytes a character: most are not looked at closer. The settings may allow larger payloads.
+CREATE TRIGGER tr_outbox_limit_message AFTER INSERT ON outbox_message
+WHEN length(NEW.payload) > 4194304 OR length(NEW.topic) > 256 OR length(NEW.key) > 256 OR length(NEW.headers) > 1536
+    OR length(NEW.content_type) > 256 OR length(NEW.aggregate_type) > 256 OR length(NEW.aggregate_id) > 256
+    OR length(NEW.idempotency_key) > 256
+BEGIN
+    SELECT RAISE(ABORT, 'a message is too large: payload: more bytes than max_payload_bytes in outbox_setting')
+    WHERE length(CAST(NEW.payload AS BLOB)) > max(16777216, coalesce(
+        (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'max_payload_bytes'), 0));
+    SELECT RAISE(ABORT, 'a message is too large: topic: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.topic AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: key: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.key AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: headers: the limit is 65536 bytes')
+    WHERE length(CAST(NEW.headers AS BLOB)) > 65536;
+    SELECT RAISE(ABORT, 'a message is too large: headers: the limit is 256 of them')
+    WHERE length(NEW.headers) > 1536 AND json_valid(NEW.headers) AND (SELECT count(*) FROM json_each(NEW.headers)) > 256;
+    SELECT RAISE(ABORT, 'a message is too large: content_type: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.content_type AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: aggregate_type: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.aggregate_type AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: aggregate_id: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.aggregate_id AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: idempotency_key: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.idempotency_key AS BLOB)) > 1024;
+END;
 
 -- Runs only for messages with an idempotency key or a schedule, as its WHEN says. Before the insert seq and lane would
 -- not be known yet, so it runs after it; all of it is one statement, which stands or falls as a whole.

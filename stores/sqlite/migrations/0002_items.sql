@@ -43,6 +43,33 @@ CREATE INDEX ix_outbox_item_completed ON outbox_item (completed_at) WHERE state 
 
 INSERT INTO outbox_setting (name, value) VALUES ('item_max_attempts', '5');
 
+-- Limits are those of messages.
+CREATE TRIGGER tr_outbox_limit_item AFTER INSERT ON outbox_item
+WHEN length(NEW.payload) > 4194304 OR length(NEW.topic) > 256 OR length(NEW.key) > 256 OR length(NEW.headers) > 1536
+    OR length(NEW.content_type) > 256 OR length(NEW.aggregate_type) > 256 OR length(NEW.aggregate_id) > 256
+    OR length(NEW.idempotency_key) > 256
+BEGIN
+    SELECT RAISE(ABORT, 'a message is too large: payload: more bytes than max_payload_bytes in outbox_setting')
+    WHERE length(CAST(NEW.payload AS BLOB)) > max(16777216, coalesce(
+        (SELECT CAST(value AS INTEGER) FROM outbox_setting WHERE name = 'max_payload_bytes'), 0));
+    SELECT RAISE(ABORT, 'a message is too large: topic: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.topic AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: key: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.key AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: headers: the limit is 65536 bytes')
+    WHERE length(CAST(NEW.headers AS BLOB)) > 65536;
+    SELECT RAISE(ABORT, 'a message is too large: headers: the limit is 256 of them')
+    WHERE length(NEW.headers) > 1536 AND json_valid(NEW.headers) AND (SELECT count(*) FROM json_each(NEW.headers)) > 256;
+    SELECT RAISE(ABORT, 'a message is too large: content_type: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.content_type AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: aggregate_type: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.aggregate_type AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: aggregate_id: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.aggregate_id AS BLOB)) > 1024;
+    SELECT RAISE(ABORT, 'a message is too large: idempotency_key: the limit is 1024 bytes')
+    WHERE length(CAST(NEW.idempotency_key AS BLOB)) > 1024;
+END;
+
 -- Runs only for items with an idempotency key or a schedule, as its WHEN says. Keys are those of messages, too: one that
 -- a message of the topic has used is taken. A producer may have taken the key for this id already, to learn who holds it.
 CREATE TRIGGER tr_outbox_after_item AFTER INSERT ON outbox_item

@@ -12,7 +12,8 @@ const OTHER_RELAY_DELAY: Duration = Duration::from_secs(5);
 impl Desk {
     /// Takes in what was read.
     pub(crate) fn take(&mut self, rows: Vec<Row>, now: Instant) {
-        let quarantined = self.is_quarantined();
+        // Also when the lane for which they queue is gone: what queues already must not be overtaken.
+        let quarantined = self.is_quarantined() || self.quarantine.is_busy();
         for row in rows {
             let Some(lane) = self.lanes.get(&row.place().lane) else {
                 continue;

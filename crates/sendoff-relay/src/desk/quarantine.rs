@@ -45,6 +45,11 @@ impl Quarantine {
         self.rows.len() + self.group.as_ref().map_or(0, |group| group.rows.len())
     }
 
+    /// Whether something queues here, or went to a sink from here and is not settled.
+    pub(super) fn is_busy(&self) -> bool {
+        self.group.is_some() || !self.rows.is_empty()
+    }
+
     pub(super) fn push(&mut self, row: Row) {
         self.rows.push_back(row);
     }
@@ -101,7 +106,16 @@ impl Desk {
     /// A message that has to wait for another of its key is in none: no sink gets to see it. As a dead letter it would be due
     /// again when an operator says so, before those that wait in front of it.
     pub(crate) fn next_group(&mut self, now: Instant) -> Option<(Lane, Vec<Place>)> {
-        if self.quarantine.group.is_some() || self.items.len() > self.refused.len() {
+        if self.quarantine.group.is_some() {
+            return None;
+        }
+        if !self.is_quarantined() {
+            // The lane with the crashes is another relay's now.
+            for row in std::mem::take(&mut self.quarantine.rows) {
+                self.admit(row, now);
+            }
+        }
+        if self.items.len() > self.refused.len() {
             return None;
         }
         loop {

@@ -61,10 +61,14 @@ fn grant_after_crashes(crashes: u32) -> LaneGrant {
 }
 
 fn row(seq: i64, key: Option<&str>) -> Row {
+    row_of(1, seq, key)
+}
+
+fn row_of(lane: Lane, seq: i64, key: Option<&str>) -> Row {
     row_at(
         Place {
             room: Room::Ready,
-            lane: 1,
+            lane,
             seq,
             id: sendoff::Uuid::from_u128(seq.unsigned_abs().into()).into(),
             leg: None,

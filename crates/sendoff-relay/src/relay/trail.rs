@@ -74,7 +74,7 @@ pub(super) fn settled(settlements: &[Settlement], refused: &[usize]) {
 
 fn log(step: &str, place: &Place, sink: &str, what: &str) {
     let (lane, seq, room) = (place.lane, place.seq, place.room);
-    tracing::trace!(event = "message_step", step, id = %place.id, lane, seq, ?room, sink, what, "a message goes its way");
+    tracing::trace!(event = "row_step", step, id = %place.id, lane, seq, ?room, sink, what, "a row goes its way");
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {

@@ -138,7 +138,9 @@ impl Wire {
                     continue;
                 }
                 (Fault::Delay(delay), _) => tokio::time::sleep(delay).await,
-                (Fault::Pass | Fault::Refuse | Fault::HoldAnswers | Fault::LoseAnswers | Fault::Freeze, _) => {}
+                // What was under way when connections were closed must not slip through.
+                (Fault::Refuse, _) => return Err(Over),
+                (Fault::Pass | Fault::HoldAnswers | Fault::LoseAnswers | Fault::Freeze, _) => {}
             }
             if has_lost {
                 return Err(Over);

@@ -18,6 +18,7 @@ cases![
     headers_hold_any_text,
     keys_hold_any_text_and_stay_apart,
     a_key_that_is_too_long_is_refused_when_it_is_written needs Sql,
+    what_is_too_large_is_refused_by_its_name_when_it_is_written needs Sql,
     payloads_survive_a_retry_and_a_dead_letter,
 ];
 
@@ -301,5 +302,47 @@ async fn a_key_that_is_too_long_is_refused_when_it_is_written(scene: Scene) -> C
         (scene.count(Status::Retry).await?, scene.count(Status::Dead).await?),
         (2, 2)
     );
+    Ok(())
+}
+
+/// Whoever can insert could otherwise stop every relay with rows that no relay can hold.
+async fn what_is_too_large_is_refused_by_its_name_when_it_is_written(scene: Scene) -> CaseResult {
+    let database = &scene.subject.database;
+    let headers = |count: usize, bytes: usize| {
+        let names = (0..count).map(|n| format!("\"{n:03}\": \"\""));
+        let json = format!("{{{}}}", names.collect::<Vec<_>>().join(", "));
+        json.replacen(
+            "\"\"",
+            &format!("\"{}\"", "v".repeat(bytes.saturating_sub(json.len()))),
+            1,
+        )
+    };
+    let texts = [
+        "topic",
+        "content_type",
+        "aggregate_type",
+        "aggregate_id",
+        "idempotency_key",
+    ];
+    let texts = texts.map(|column| (column, "x".repeat(1024), "x".repeat(1025)));
+    let bytes = ("headers", headers(200, 65_536), headers(200, 65_537));
+    let count = ("headers", headers(256, 0), headers(257, 0));
+    // Idempotency keys are of a topic, whichever table it is.
+    for (table, topic) in [("outbox_message", "m"), ("outbox_item", "i")] {
+        for (column, largest, too_large) in texts.iter().chain([&bytes, &count]) {
+            let insert = |value: &str| match *column {
+                "topic" => format!("INSERT INTO {table} (topic, payload) VALUES ('{value}', '')"),
+                _ => format!("INSERT INTO {table} (topic, payload, {column}) VALUES ('{topic}', '', '{value}')"),
+            };
+            let refused = database.execute(&insert(too_large)).await.map(drop);
+            let error = format!("{:?}", refused.expect_err(column));
+            let says_so = ["too large", "too long", "exceeds the limit"]
+                .iter()
+                .any(|words| error.contains(words));
+            assert!(says_so, "{error}");
+            assert!(error.contains(column), "{column}: {error}");
+            assert_eq!(database.execute(&insert(largest)).await?, 1, "{column}");
+        }
+    }
     Ok(())
 }

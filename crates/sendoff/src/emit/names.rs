@@ -64,7 +64,7 @@ impl Names {
     /// Puts these names into a SQL text that is written with `outbox_`.
     ///
     /// Every word that starts with `outbox_` gets the schema and the prefix; where it stands inside a longer word
-    /// (`ix_outbox_…`, the names of indexes and triggers, which cannot be qualified) only the prefix.
+    /// (`ix_outbox_…`, the names of indexes and triggers, which cannot be qualified) or behind a dot, only the prefix.
     pub fn render(&self, sql: &str) -> String {
         if *self == Self::default() {
             return sql.to_owned();
@@ -72,7 +72,7 @@ impl Names {
         let mut rendered = String::with_capacity(sql.len() + 64);
         let mut rest = sql;
         while let Some(at) = rest.find(Self::PREFIX) {
-            let inside_word = rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+            let inside_word = rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '.');
             rendered.push_str(&rest[..at]);
             if let (false, Some(schema)) = (inside_word, &self.schema) {
                 rendered.push_str(schema);

@@ -1,9 +1,13 @@
 //! What a message must be like before it is handed to a database.
 
-use crate::{Error, ErrorKind, Message, Result};
+use crate::{Error, ErrorKind, Headers, Message, Result};
 
 /// The longest topic, key, idempotency key, content type or aggregate name, in bytes.
 const LONGEST_NAME: usize = 1024;
+
+/// The most headers, and their bytes when they are written as JSON: as many as every database takes.
+const MOST_HEADERS: usize = 256;
+const HEADER_BYTES: usize = 64 << 10;
 
 /// Checks a message; nothing is changed or cut short.
 pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()> {
@@ -19,6 +23,7 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
             return Err(nul(&format!("value of the header {header:?}")));
         }
     }
+    headers(&message.headers)?;
     if message.payload.len() > max_payload_bytes {
         return Err(Error::new(
             ErrorKind::Invalid,
@@ -32,6 +37,26 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
     }
     if message.max_attempts == Some(0) || message.max_attempts.is_some_and(|limit| i16::try_from(limit).is_err()) {
         return Err(Error::new(ErrorKind::Invalid, "max_attempts is out of range").next_step("use 1 to 32767"));
+    }
+    Ok(())
+}
+
+fn headers(headers: &Headers) -> Result<()> {
+    let too_large = |has: usize, what: &str, limit: usize| {
+        Error::new(ErrorKind::Invalid, "the headers are too large")
+            .because(format!("they have {has} {what} and the limit is {limit}"))
+            .next_step("put what is large into the payload")
+    };
+    if headers.len() > MOST_HEADERS {
+        return Err(too_large(headers.len(), "entries", MOST_HEADERS));
+    }
+    // Quotes, colon, comma and a space each; what is escaped is counted by the database.
+    let bytes = headers
+        .iter()
+        .map(|(header, value)| header.len() + value.len() + 8)
+        .sum();
+    if bytes > HEADER_BYTES {
+        return Err(too_large(bytes, "bytes", HEADER_BYTES));
     }
     Ok(())
 }
@@ -78,6 +103,10 @@ mod tests {
             Message::bytes("t", "x/y", vec![]).key("k".repeat(1025)),
             Message::bytes("t", "x/y", vec![]).header("a", "\0"),
             Message::bytes("t", "x/y", vec![]).max_attempts(0),
+            Message::bytes("t", "x/y", vec![]).header("a", "v".repeat(65_536)),
+            (0..257).fold(Message::bytes("t", "x/y", vec![]), |message, n| {
+                message.header(n.to_string(), "")
+            }),
         ] {
             assert_eq!(validate(&bad, 10).unwrap_err().kind(), ErrorKind::Invalid);
         }

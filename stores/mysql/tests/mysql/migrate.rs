@@ -24,7 +24,7 @@ async fn a_migration_that_was_cut_off_anywhere_is_finished() {
         scratch.emit(&[message("a").idempotency_key("k")]).await;
         assert_eq!(scratch.store.backlog().await.unwrap().ready, 1);
         assert_eq!(scratch.value("SELECT count(*) FROM outbox_lane").await, "80");
-        assert_eq!(scratch.value("SELECT count(*) FROM outbox_setting").await, "3");
+        assert_eq!(scratch.value("SELECT count(*) FROM outbox_setting").await, "4");
     }
 }
 

@@ -29,6 +29,45 @@ async fn a_schema_that_is_missing_is_created() {
     store.check_schema().await.unwrap();
 }
 
+/// They could put functions and operators of their own in front of the server's.
+#[tokio::test]
+async fn a_schema_in_which_others_may_create_is_refused_with_the_remedy() {
+    let scratch = Scratch::bare(&random_name(), |config| config).await;
+    let client = connect().await;
+    let schema = scratch.names.schema().unwrap();
+    for whom in ["PUBLIC", "pg_monitor"] {
+        let grant = format!("GRANT CREATE ON SCHEMA {schema} TO {whom}");
+        client.batch_execute(&grant).await.unwrap();
+        let error = scratch.store.migrate().await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Invalid);
+        let revoke = format!("REVOKE CREATE ON SCHEMA {schema} FROM {whom};");
+        assert!(error.to_string().contains(&revoke), "{error}");
+        client.batch_execute(&revoke).await.unwrap();
+    }
+    assert_eq!(scratch.store.migrate().await.unwrap().len(), 2);
+}
+
+#[tokio::test]
+async fn numbers_that_are_handed_out_otherwise_are_noticed() {
+    let scratch = Scratch::new().await;
+    for (change, remedy) in [
+        ("ALTER SEQUENCE outbox_message_seq_seq CACHE 20", "CACHE 1;"),
+        (
+            "ALTER TABLE outbox_message DISABLE TRIGGER USER",
+            "ENABLE TRIGGER USER;",
+        ),
+    ] {
+        scratch.run(change).await;
+        let error = scratch.store.check_schema().await.unwrap_err().to_string();
+        let remedy = error
+            .split('`')
+            .find(|part| part.ends_with(remedy))
+            .unwrap_or_else(|| panic!("{error}"));
+        connect().await.batch_execute(remedy).await.unwrap();
+        scratch.store.check_schema().await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn programs_that_migrate_at_once_do_it_once() {
     let scratch = Scratch::bare(&random_name(), |config| config).await;

@@ -151,13 +151,108 @@ async fn a_temporary_table_of_the_callers_is_never_taken_for_the_real_one() {
         .names
         .render("SELECT outbox_emit('t', '', idempotency_key => 'k')");
     client.batch_execute(&emit).await.unwrap();
-    let path = "SELECT bool_and(array_to_string(proconfig, ' ') LIKE '%pg_temp') FROM pg_proc WHERE prosecdef AND proname LIKE $1";
-    let row = roles
-        .owner
-        .query_one(path, &[&format!("{}%", roles.prefix)])
-        .await
-        .unwrap();
-    assert!(row.get::<_, bool>(0), "temporary tables come last in the search path");
+}
+
+/// Whatever a producer puts in front of the server's own functions and operators, none of it is called: it would be with the
+/// rights of the owner, or choose a lane.
+#[tokio::test]
+async fn nothing_of_a_producers_own_is_called() {
+    let roles = Roles::new().await;
+    let url = roles.login("emitter").await;
+    let (login, evil) = (
+        format!("{}login_emitter", roles.prefix),
+        format!("{}evil", roles.prefix),
+    );
+    let create = format!("CREATE SCHEMA {evil} AUTHORIZATION {login}");
+    roles.owner.batch_execute(&create).await.unwrap();
+    let client = connect_to(&url).await;
+    let functions = [
+        ("hashtextextended", "text, integer", "bigint"),
+        ("hashtextextended", "text, bigint", "bigint"),
+        ("uuid_hash_extended", "uuid, bigint", "bigint"),
+        ("nextval", "regclass", "bigint"),
+        ("pg_current_xact_id", "", "xid8"),
+        ("now", "", "timestamptz"),
+        ("clock_timestamp", "", "timestamptz"),
+        ("gen_random_uuid", "", "uuid"),
+        ("octet_length", "text", "integer"),
+        ("octet_length", "bytea", "integer"),
+        ("format", "text, uuid", "text"),
+        ("equal", "uuid, uuid", "boolean"),
+        ("equal", "text, text", "boolean"),
+        ("more", "integer, integer", "boolean"),
+        ("more", "timestamptz, timestamptz", "boolean"),
+        ("plus", "timestamptz, interval", "timestamptz"),
+        ("times", "bigint, interval", "interval"),
+        ("both", "bigint, bigint", "bigint"),
+    ];
+    for (name, parameters, result) in functions {
+        let create = format!(
+            "CREATE FUNCTION {evil}.{name}({parameters}) RETURNS {result} LANGUAGE plpgsql AS $$
+             BEGIN RAISE EXCEPTION '{name} was called by %', current_user; END $$"
+        );
+        client.batch_execute(&create).await.unwrap();
+        let operator = match name {
+            "equal" => "=",
+            "more" => ">",
+            "plus" => "+",
+            "times" => "*",
+            "both" => "&",
+            _ => continue,
+        };
+        let (left, right) = parameters.split_once(", ").unwrap();
+        let create = format!(
+            "CREATE OPERATOR {evil}.{operator} (FUNCTION = {evil}.{name}, LEFTARG = {left}, RIGHTARG = {right})"
+        );
+        client.batch_execute(&create).await.unwrap();
+    }
+    let emit = format!(
+        "SET search_path = {evil}, pg_catalog;
+         INSERT INTO outbox_message (topic, payload) VALUES ('t', '');
+         INSERT INTO outbox_message (topic, payload, key) VALUES ('t', '', 'k');
+         INSERT INTO outbox_message (topic, payload, priority) VALUES ('t', '', 1);
+         INSERT INTO outbox_message (topic, payload, idempotency_key) VALUES ('t', '', 'a');
+         INSERT INTO outbox_message (topic, payload, available_at) VALUES ('t', '', '2999-01-01');
+         INSERT INTO outbox_item (topic, payload, idempotency_key) VALUES ('t', '', 'b');
+         SELECT outbox_emit('t', '', idempotency_key => 'c');
+         SELECT outbox_emit('t', '', idempotency_key => 'c');
+         SELECT outbox_emit_json('t', '{{}}');
+         SELECT outbox_emit_item('t', '', idempotency_key => 'd')"
+    );
+    client.batch_execute(&roles.names.render(&emit)).await.unwrap();
+    for (refused, why) in [
+        (
+            "INSERT INTO outbox_message (topic, payload, key) VALUES ('t', '', repeat('k', 1025))",
+            "its key",
+        ),
+        (
+            "INSERT INTO outbox_message (topic, payload, idempotency_key) VALUES ('t', '', 'a')",
+            "already emitted",
+        ),
+    ] {
+        let error = client.batch_execute(&roles.names.render(refused)).await.unwrap_err();
+        assert!(format!("{error:?}").contains(why), "{error:?}");
+    }
+    let lanes = roles
+        .names
+        .render("SELECT count(*), min(lane), max(lane) FROM outbox_message");
+    let row = roles.owner.query_one(&lanes, &[]).await.unwrap();
+    assert_eq!(row.get::<_, i64>(0), 6);
+    assert!(row.get::<_, i16>(1) >= 0 && row.get::<_, i16>(2) < 80);
+}
+
+/// What the owner of the tables writes there is not kept either.
+#[tokio::test]
+async fn nobody_chooses_a_lane_or_a_number() {
+    let roles = Roles::new().await;
+    let insert = "INSERT INTO outbox_message (lane, seq, topic, payload) VALUES (99, 1, 't', ''), (-7, 1, 't', '')";
+    roles.owner.batch_execute(&roles.names.render(insert)).await.unwrap();
+    let rows = "SELECT array_agg(lane::int ORDER BY seq), array_agg(seq ORDER BY seq) FROM outbox_message";
+    let row = roles.owner.query_one(&roles.names.render(rows), &[]).await.unwrap();
+    assert_eq!(
+        (row.get::<_, Vec<i32>>(0), row.get::<_, Vec<i64>>(1)),
+        (vec![0, 0], vec![1, 2])
+    );
 }
 
 #[tokio::test]

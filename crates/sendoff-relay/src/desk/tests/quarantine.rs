@@ -189,6 +189,26 @@ async fn what_is_in_quarantine_does_not_overtake_a_message_that_was_not_sent() {
 }
 
 #[tokio::test]
+async fn what_queues_is_not_overtaken_when_the_lane_with_the_crashes_is_given_away() {
+    let mut desk = suspicious(2, None);
+    let other = LaneGrant {
+        lane: 2,
+        ..grant_after_crashes(0)
+    };
+    desk.gain(&[other], Vec::new(), Instant::now());
+    desk.take(vec![row_of(2, 1, Some("k"))], Instant::now());
+    desk.lose(&[1]);
+    desk.take(vec![row_of(2, 2, Some("k"))], Instant::now());
+    assert!(desk.next_batch(0, Instant::now()).is_none(), "the one before it queues");
+    assert!(next_group(&mut desk).is_empty(), "nothing is suspected any more");
+    for seq in [1, 2] {
+        let batch = desk.next_batch(0, Instant::now()).unwrap();
+        assert_eq!(batch.deliveries[0].place.seq, seq);
+        answer(&mut desk, Some(batch), &Outcome::Delivered);
+    }
+}
+
+#[tokio::test]
 async fn what_waits_for_the_head_of_its_key_is_no_suspect() {
     let mut desk = desk_with(HeadPolicy::Block, &["a"], 5);
     desk.gain(&[grant_after_crashes(2)], vec![blocked("k")], Instant::now());
