@@ -102,6 +102,7 @@ fn stored(id: u128, topic: &str, leg: &str, status: Status) -> Stored {
         content_type: None,
         headers: None,
         payload: b"{\"total\": 1}".to_vec(),
+        payload_bytes: 12,
         priority: 0,
         attempts: 0,
         max_attempts: None,
@@ -139,7 +140,7 @@ async fn a_bare_message_has_every_field_in_its_json() {
         "id": "00000000-0000-0000-0000-000000000001", "status": "pending", "topic": "order.placed", "key": null,
         "aggregate_type": null, "aggregate_id": null, "schema_version": null, "idempotency_key": null,
         "priority": 0, "max_attempts": null, "lane": 3, "seq": 9, "created_at": "1970-01-01T00:00:00.000000Z",
-        "expires_at": null, "headers": {}, "content_type": "application/json", "payload_bytes": 12,
+        "expires_at": null, "headers": {}, "content_type": "application/json", "payload_bytes": 12, "payload_cut": false,
         "payload": "{\"total\": 1}", "legs": [leg],
     });
     assert_eq!(json_of(&shown), message);
@@ -198,6 +199,7 @@ async fn payloads_are_text_where_they_are_and_base64_where_not() {
         .map(|(at, payload)| {
             let mut row = stored(at as u128, "t", "", Status::Pending);
             row.payload = payload.to_vec();
+            row.payload_bytes = payload.len() as u64;
             row
         });
     let (operator, _) = operator(rows);

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, Lane, LaneView, Listing,
-    OperateStore, Pausable, PauseView, Place, Reaped, Room, Status, Stored, Summary, Windows,
+    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LISTED_BYTES, Lane, LaneView,
+    Listing, OperateStore, Pausable, PauseView, Place, Reaped, Room, SHOWN_BYTES, Status, Stored, Summary, Windows,
 };
 use sendoff::{Pattern, Result, Uuid};
 use serde::Deserialize;
@@ -27,7 +27,7 @@ impl OperateStore for RedisStore {
             .fitting(filter)
             .await?
             .into_iter()
-            .map(|found| found.stored)
+            .map(|found| found.stored.cut(LISTED_BYTES))
             .collect();
         all.sort_by(|a, b| (a.created_at, a.seq, &a.leg, a.id).cmp(&(b.created_at, b.seq, &b.leg, b.id)));
         Ok(Listing {
@@ -45,7 +45,7 @@ impl OperateStore for RedisStore {
             .fitting(&filter)
             .await?
             .into_iter()
-            .map(|found| found.stored)
+            .map(|found| found.stored.cut(SHOWN_BYTES))
             .collect())
     }
 

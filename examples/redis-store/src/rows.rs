@@ -101,6 +101,7 @@ impl Found {
             expires_at: content.as_ref().and_then(|content| content.expires_at).map(time),
             // A score is a number with a fraction, and exact for these.
             ended_at: ended.map(|at| time(at as i64)),
+            payload_bytes: content.as_ref().map_or(0, |content| content.payload.len() as u64),
             payload: content.map_or_else(Vec::new, |content| content.payload),
         };
         Self {

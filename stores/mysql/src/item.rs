@@ -15,6 +15,10 @@ pub(crate) struct Due {
     pub(crate) claim: Claim,
     /// Or why it has to be given up.
     pub(crate) item: Result<Item, String>,
+    /// How long its payload is.
+    pub(crate) bytes: usize,
+    /// Its payload was left out, because it is large.
+    pub(crate) is_large: bool,
 }
 
 pub(crate) fn due(what: &str, row: &Row) -> Result<Due> {
@@ -26,7 +30,14 @@ pub(crate) fn due(what: &str, row: &Row) -> Result<Due> {
         Some(why) => Err(why),
         None => item(row, claim).map_err(|why| format!("it is unreadable: {why}")),
     };
-    Ok(Due { claim, item })
+    let bytes = usize::try_from(number(what, row, 17)?).unwrap_or_default();
+    let is_large = bytes > 0 && *value(row, 3) == Value::NULL;
+    Ok(Due {
+        claim,
+        item,
+        bytes,
+        is_large,
+    })
 }
 
 /// The number of a hand-out, by lot: a counter would begin again at an old number after a failover.
@@ -51,6 +62,8 @@ fn item(row: &Row, claim: Claim) -> Result<Item, String> {
         topic,
         payload: match value(row, 3) {
             Value::Bytes(bytes) => Bytes::copy_from_slice(bytes),
+            // It comes by itself.
+            Value::NULL => Bytes::new(),
             _ => return Err("payload is no bytes".to_owned()),
         },
         content_type: string(row, 4, "content_type")?,

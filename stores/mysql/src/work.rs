@@ -6,15 +6,16 @@ use std::time::Duration;
 use async_trait::async_trait;
 use mysql_async::params;
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
-    error_text, lease_lost,
+    Action, CLAIM_BYTES, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore,
+    check_worker, error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 use serde_json::json;
 
 use crate::MysqlStore;
 use crate::conflict::transact;
-use crate::decode::{count, hex, limit, lossy_or_null, micros, number, text, time_or_null};
+use crate::decode::{count, hex, limit, lossy_or_null, micros, number, text, time_or_null, value};
+use crate::error::odd_answer;
 use crate::item::due;
 use crate::operate::{Act, stored};
 use crate::pool::Lent;
@@ -195,12 +196,27 @@ impl Inner {
         lease: Duration,
     ) -> Result<(usize, Vec<Item>)> {
         let sql = &self.texts.claim_items;
-        let rows = lent.rows(what, sql.at(0), params! { "limit" => limit(most) }).await?;
-        let mut items = Vec::with_capacity(rows.len());
+        // So that all of them together are no more than may come at once.
+        let inline = CLAIM_BYTES / most.max(1);
+        let values = params! { "limit" => limit(most), "inline" => limit(inline) };
+        let rows = lent.rows(what, sql.at(0), values).await?;
+        let (mut items, mut bytes) = (Vec::with_capacity(rows.len()), 0);
         for row in &rows {
             let due = due(what, row)?;
             match due.item {
-                Ok(item) => items.push(item),
+                // It is let go with the transaction, and stays due.
+                Ok(_) if bytes >= CLAIM_BYTES => break,
+                Ok(mut item) => {
+                    bytes += due.bytes;
+                    if due.is_large {
+                        let found = lent.rows(what, sql.at(3), params! { "seq" => due.claim.seq }).await?;
+                        item.payload = match found.first().map(|row| value(row, 0)) {
+                            Some(mysql_async::Value::Bytes(bytes)) => bytes.clone().into(),
+                            _ => return Err(odd_answer(what, "a payload is missing")),
+                        };
+                    }
+                    items.push(item);
+                }
                 Err(why) => {
                     let values = params! {
                         "seq" => due.claim.seq, "claim" => due.claim.number, "error" => error_text(&why),

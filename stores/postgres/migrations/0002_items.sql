@@ -163,15 +163,29 @@ DECLARE
     v_until timestamptz := now() + p_lease * interval '1 microsecond';
     v_places tid[];
     v_hopeless tid[];
+    v_sizes integer[];
+    v_bytes bigint;
 BEGIN
-    SELECT array_agg(place), array_agg(place) FILTER (WHERE is_hopeless) INTO v_places, v_hopeless
+    SELECT array_agg(place), array_agg(place) FILTER (WHERE is_hopeless), array_agg(size), sum(size)
+    INTO v_places, v_hopeless, v_sizes, v_bytes
     FROM (
-        SELECT ctid AS place, attempts >= coalesce(max_attempts, v_most) OR expires_at <= now() AS is_hopeless
+        SELECT ctid AS place, octet_length(payload) AS size, attempts >= coalesce(max_attempts, v_most) OR expires_at <= now() AS is_hopeless
         FROM @.outbox_item
         WHERE next_attempt_at <= now() AND (state <> 'running' OR lease_until <= now())
         ORDER BY next_attempt_at, seq LIMIT p_limit
         FOR UPDATE SKIP LOCKED
     ) AS due;
+    -- No more than 32 MiB, and one item.
+    IF v_bytes > 33554432 THEN
+        v_bytes := 0;
+        FOR i IN 1 .. cardinality(v_places) LOOP
+            IF v_bytes >= 33554432 THEN
+                v_places := v_places[1 : i - 1];
+                EXIT;
+            END IF;
+            v_bytes := v_bytes + v_sizes[i];
+        END LOOP;
+    END IF;
     IF v_hopeless IS NOT NULL THEN
         UPDATE @.outbox_item AS i SET
             state = 'failed', next_attempt_at = NULL, lease_owner = NULL, leased_at = NULL, lease_until = NULL,

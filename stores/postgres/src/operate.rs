@@ -76,7 +76,7 @@ impl Inner {
             .operate_pool
             .run("messages could not be listed", &self.texts.list, &params)
             .await?;
-        let messages = rows.iter().take(limit).map(stored).collect::<Result<_>>()?;
+        let messages = rows.iter().take(limit).map(shown).collect::<Result<_>>()?;
         Ok(Listing {
             messages,
             more: rows.len() > limit,
@@ -92,7 +92,7 @@ impl Inner {
                 &[(&id, Type::UUID)],
             )
             .await?;
-        rows.iter().map(stored).collect()
+        rows.iter().map(shown).collect()
     }
 
     pub(crate) async fn now(&self) -> Result<SystemTime> {
@@ -126,6 +126,15 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
     rows.first().ok_or_else(|| odd_answer(what, "the answer is empty"))
 }
 
+/// A row of `list.sql` or `find.sql`: the beginning of its payload comes with it, and how long that is.
+fn shown(row: &Row) -> Result<Stored> {
+    let payload_bytes = column::<i64>("a message could not be shown", row, 24)?.unsigned_abs();
+    Ok(Stored {
+        payload_bytes,
+        ..stored(row)?
+    })
+}
+
 /// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row) -> Result<Stored> {
     let what = "a message could not be shown";
@@ -136,6 +145,7 @@ pub(crate) fn stored(row: &Row) -> Result<Stored> {
         "dead" => Status::Dead,
         other => return Err(odd_answer(what, format!("it has the unknown status {other:?}"))),
     };
+    let payload: Vec<u8> = column(what, row, 13)?;
     Ok(Stored {
         status,
         id: column(what, row, 1)?,
@@ -150,7 +160,8 @@ pub(crate) fn stored(row: &Row) -> Result<Stored> {
         idempotency_key: column(what, row, 10)?,
         content_type: column(what, row, 11)?,
         headers: column(what, row, 12)?,
-        payload: column(what, row, 13)?,
+        payload_bytes: payload.len() as u64,
+        payload,
         priority: column::<i16>(what, row, 14)?.into(),
         attempts: column::<i32>(what, row, 15)?.into(),
         max_attempts: column::<Option<i16>>(what, row, 16)?.map(Into::into),

@@ -5,8 +5,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rusqlite::{Connection, OptionalExtension, Row, Transaction, params};
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
-    error_text, lease_lost,
+    Action, CLAIM_BYTES, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore,
+    check_worker, error_text, lease_lost,
 };
 use sendoff::{Result, Uuid};
 
@@ -203,7 +203,13 @@ fn claim_some(
 ) -> rusqlite::Result<Vec<Item>> {
     let tx = write(connection)?;
     let mut statement = tx.prepare_cached(sql.claim_items.at(1))?;
-    let found: Vec<Due> = statement.query_map([limit], due)?.collect::<rusqlite::Result<_>>()?;
+    let (mut found, mut bytes): (Vec<Due>, usize) = (Vec::new(), 0);
+    let mut rows = statement.query_map([limit], due)?;
+    while let Some(due) = rows.next().filter(|_| bytes < CLAIM_BYTES).transpose()? {
+        bytes += due.item.as_ref().map_or(0, |item| item.payload.len());
+        found.push(due);
+    }
+    drop(rows);
     drop(statement);
     let mut items = Vec::with_capacity(found.len());
     {

@@ -87,6 +87,9 @@ fn told(message: &MessageView, paint: Paint) -> String {
     if !shown.is_empty() {
         let _ = write!(text, "\n{shown}");
     }
+    if message.payload_cut {
+        let _ = write!(text, "\nOnly the beginning of the payload is shown.\n");
+    }
     text
 }
 

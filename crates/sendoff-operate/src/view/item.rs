@@ -50,7 +50,7 @@ pub struct ItemView {
     /// Its content type.
     pub content_type: String,
     /// How long its payload is.
-    pub payload_bytes: usize,
+    pub payload_bytes: u64,
     /// Its payload, when that is text: UTF-8 without control characters other than tabs and line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,

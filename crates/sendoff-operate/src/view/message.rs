@@ -47,7 +47,9 @@ pub struct MessageView {
     /// Its content type.
     pub content_type: String,
     /// How long its payload is.
-    pub payload_bytes: usize,
+    pub payload_bytes: u64,
+    /// Whether only its beginning is here.
+    pub payload_cut: bool,
     /// Its payload, when that is text: UTF-8 without control characters other than tabs and line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
@@ -65,8 +67,9 @@ impl MessageView {
         let legs: Vec<LegView> = stored.iter().map(LegView::from).collect();
         let status = legs.iter().map(|leg| leg.status).min_by_key(|status| rank(*status))?;
         let first = stored.into_iter().next()?;
-        let payload_bytes = first.payload.len();
-        let (payload, payload_base64) = match text(first.payload) {
+        let payload_bytes = first.payload_bytes;
+        let payload_cut = first.payload.len() as u64 != payload_bytes;
+        let (payload, payload_base64) = match text(first.payload, payload_cut) {
             Ok(text) => (Some(text), None),
             Err(bytes) => (None, Some(STANDARD.encode(bytes))),
         };
@@ -90,6 +93,7 @@ impl MessageView {
                 .map_or_else(|| Value::Object(serde_json::Map::new()), headers),
             content_type: first.content_type.unwrap_or_else(|| JSON.to_owned()),
             payload_bytes,
+            payload_cut,
             payload,
             payload_base64,
             legs,
@@ -110,7 +114,14 @@ fn headers(text: String) -> Value {
     serde_json::from_str(&text).unwrap_or(Value::String(text))
 }
 
-fn text(bytes: Vec<u8>) -> Result<String, Vec<u8>> {
+fn text(mut bytes: Vec<u8>, is_cut: bool) -> Result<String, Vec<u8>> {
+    if let Err(error) = std::str::from_utf8(&bytes)
+        && is_cut
+        && error.error_len().is_none()
+    {
+        // The last character was cut, too.
+        bytes.truncate(error.valid_up_to());
+    }
     let text = String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)?;
     if text.contains(|c: char| c.is_control() && !matches!(c, '\t' | '\n' | '\r')) {
         return Err(text.into_bytes());

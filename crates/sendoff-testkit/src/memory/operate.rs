@@ -5,8 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LaneView, Listing,
-    OperateStore, Pausable, PauseView, Place, Reaped, Status, Stored, Summary, Windows,
+    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LISTED_BYTES, LaneView,
+    Listing, OperateStore, Pausable, PauseView, Place, Reaped, SHOWN_BYTES, Status, Stored, Summary, Windows,
 };
 use sendoff::{Result, Uuid};
 
@@ -21,7 +21,8 @@ impl OperateStore for MemoryStore {
             let mut all: Vec<Stored> = tables.all().filter(|stored| fits(stored, filter)).collect();
             all.sort_by(|a, b| (a.created_at, a.seq, &a.leg).cmp(&(b.created_at, b.seq, &b.leg)));
             let more = all.len() > offset.saturating_add(limit);
-            let messages = all.into_iter().skip(offset).take(limit).collect();
+            let messages = all.into_iter().skip(offset).take(limit);
+            let messages = messages.map(|stored| stored.cut(LISTED_BYTES)).collect();
             Listing { messages, more }
         })
         .await
@@ -29,7 +30,8 @@ impl OperateStore for MemoryStore {
 
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
         self.call(Verb::Operate, |tables, _| {
-            tables.all().filter(|stored| stored.id == Some(id)).collect()
+            let legs = tables.all().filter(|stored| stored.id == Some(id));
+            legs.map(|stored| stored.cut(SHOWN_BYTES)).collect()
         })
         .await
     }
@@ -308,6 +310,7 @@ fn stored(status: Status, (lane, seq, leg, _): &LegAt, content: &Content) -> Sto
         content_type: content.content_type.clone(),
         headers: content.headers.to_json(),
         payload: content.payload.to_vec(),
+        payload_bytes: content.payload.len() as u64,
         priority: i64::from(content.priority),
         attempts: 0,
         max_attempts: content.max_attempts.map(i64::from),

@@ -1,8 +1,9 @@
-//! What an operator counts and brings back.
+//! What an operator counts and brings back, and how much of it is seen.
 
 use std::time::Duration;
 
-use sendoff::store::{Command, Filter, Status};
+use sendoff::Message;
+use sendoff::store::{Command, Filter, LISTED_BYTES, Status};
 
 use super::operate::in_every_state;
 use super::registry::{CaseResult, cases};
@@ -13,6 +14,7 @@ cases![
     the_backlog_counts,
     only_dead_letters_that_fit_are_retried,
     retrying_is_written_into_the_audit needs Sql,
+    a_list_has_the_beginning_of_what_is_long,
 ];
 
 async fn the_summary_counts(scene: Scene) -> CaseResult {
@@ -127,5 +129,34 @@ async fn retrying_is_written_into_the_audit(scene: Scene) -> CaseResult {
     assert!(!text(0, 1).is_empty());
     let noted: Filter = serde_json::from_str(&text(0, 3)).expect("the filter as JSON");
     assert_eq!(noted, filter);
+    Ok(())
+}
+
+/// A thousand messages in a list must not be a thousand times what a message may have.
+async fn a_list_has_the_beginning_of_what_is_long(scene: Scene) -> CaseResult {
+    let payload: Vec<u8> = (0..=255).cycle().take(300_000).collect();
+    let long = Message::bytes("long", "text/plain", payload.clone()).header("h", "v".repeat(60_000));
+    let (long, short) = (
+        long.key("k"),
+        Message::bytes("short", "text/plain", b"abc".to_vec()).header("h", "v"),
+    );
+    scene.emit([long.clone(), short.clone()]).await?;
+    let listed = scene.subject.operate.list(&Filter::default(), 1000, 0).await?.messages;
+    let of = |topic: &str| {
+        listed
+            .iter()
+            .find(|stored| stored.topic == topic)
+            .expect("it is listed")
+    };
+    assert_eq!(
+        (of("long").payload_bytes, &of("long").payload[..]),
+        (300_000, &payload[..LISTED_BYTES])
+    );
+    assert_eq!(of("long").headers, None);
+    assert_eq!((of("short").payload_bytes, &of("short").payload[..]), (3, &b"abc"[..]));
+    assert!(of("short").headers.is_some());
+    let found = scene.find_one(long.id()).await?;
+    assert_eq!((found.payload_bytes, found.payload), (300_000, payload));
+    assert!(found.headers.is_some_and(|headers| headers.len() > 60_000));
     Ok(())
 }

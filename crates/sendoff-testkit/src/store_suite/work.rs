@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
-use sendoff::store::ItemCounts;
+use sendoff::store::{CLAIM_BYTES, ItemCounts};
 use sendoff::{Emitted, ErrorKind, Message};
 
 use super::registry::{CaseResult, cases};
@@ -13,6 +13,7 @@ use super::work_scene::{SHORT_LEASE, claims};
 cases![
     an_item_is_handed_out_as_it_was_emitted needs Items,
     payload_bytes_of_items_survive needs Items,
+    large_items_are_handed_out_some_at_a_time needs Items,
     an_item_of_a_rolled_back_transaction_never_existed needs Items,
     items_and_messages_do_not_mix needs Items,
     no_item_is_handed_to_two_workers_within_a_lease needs Items,
@@ -45,6 +46,23 @@ async fn an_item_is_handed_out_as_it_was_emitted(scene: Scene) -> CaseResult {
     assert_eq!(item.content_type(), "application/json");
     assert_eq!(scene.work().mark_success("w", &[item.claim]).await?, []);
     assert_eq!(scene.work().item_counts().await?.total(), 0, "done items are gone");
+    Ok(())
+}
+
+async fn large_items_are_handed_out_some_at_a_time(scene: Scene) -> CaseResult {
+    let size = 1_000_000;
+    let fit = CLAIM_BYTES.div_ceil(size);
+    let payload = |n: usize| vec![u8::try_from(n).expect("there are few"); size];
+    for n in 0..fit + 3 {
+        scene.emit_items([Message::bytes("t", "x/y", payload(n))]).await?;
+    }
+    let mut items = scene.work().claim_batch("w", 100, LONG_LEASE).await?;
+    assert_eq!(items.len(), fit);
+    items.extend(scene.work().claim_batch("w", 100, LONG_LEASE).await?);
+    assert_eq!(items.len(), fit + 3);
+    for (n, item) in items.iter().enumerate() {
+        assert!(item.payload == payload(n), "the payload of number {n}");
+    }
     Ok(())
 }
 

@@ -36,7 +36,8 @@ pub use item::{Claim, Item, ItemCounts, ItemState, StoredItem};
 pub use lease::{Heartbeat, LaneGrant, LiveRelay, OwnerId, RelayCard, Suspect};
 pub use migrate::{MigrateStore, Migration, MigrationState, window_settings};
 pub use operate::{
-    AuditView, Filter, KeyView, LaneView, Listing, OperateStore, Pausable, PauseView, Status, Stored, Summary, Windows,
+    AuditView, Filter, KeyView, LISTED_BYTES, LaneView, Listing, OperateStore, Pausable, PauseView, SHOWN_BYTES,
+    Status, Stored, Summary, Windows,
 };
 pub use read::{Budget, InHand, Page, ReadRequest, Reader, Row};
 pub use relay::{Backlog, RelayStore, WakeSource};
@@ -45,4 +46,4 @@ pub use row_id::RowId;
 pub use settle::{BlockedKey, DeadReason, LegSettlement, RetryState, SettleReport, Settlement, Verdict};
 pub use settle_plan::{DeathStep, KeepStep, PlannedKeys, SettlePlan, WaitStep};
 pub use vitals::{LaneHead, Vitals};
-pub use work::{WorkStore, check_worker, error_text, lease_lost};
+pub use work::{CLAIM_BYTES, WorkStore, check_worker, error_text, lease_lost};

@@ -85,6 +85,12 @@ pub struct Listing {
     pub more: bool,
 }
 
+/// How much of a payload comes with a list: enough to know it again.
+pub const LISTED_BYTES: usize = 4 << 10;
+
+/// How much of a payload comes with a single message: all of it, unless the limits of the tables were raised.
+pub const SHOWN_BYTES: usize = 16 << 20;
+
 /// A message, or one leg of it, as an operator sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
@@ -114,8 +120,11 @@ pub struct Stored {
     pub content_type: Option<String>,
     /// Its headers, as the JSON text in the table.
     pub headers: Option<String>,
-    /// Its payload.
+    /// Its payload, or the beginning of a longer one: [`LISTED_BYTES`] in a list, [`SHOWN_BYTES`] of a single message. In a list,
+    /// headers that are longer are left out.
     pub payload: Vec<u8>,
+    /// How long its payload is.
+    pub payload_bytes: u64,
     /// Its priority.
     pub priority: i64,
     /// Failed attempts.
@@ -136,6 +145,16 @@ pub struct Stored {
     pub expires_at: Option<SystemTime>,
     /// When it was delivered or died.
     pub ended_at: Option<SystemTime>,
+}
+
+impl Stored {
+    /// The same with the beginning of what is longer, for a store that has read all of it.
+    #[must_use]
+    pub fn cut(mut self, bytes: usize) -> Self {
+        self.payload.truncate(bytes);
+        self.headers = self.headers.filter(|headers| headers.len() <= bytes);
+        self
+    }
 }
 
 /// The state of the outbox at a glance.

@@ -8,6 +8,9 @@ use uuid::Uuid;
 use super::{Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem};
 use crate::{Error, ErrorKind, Result};
 
+/// No more payload than this, and one item, is handed out at once.
+pub const CLAIM_BYTES: usize = 32 << 20;
+
 /// What pull workers ask of a store. Items are written by an [`crate::Outbox`] that was
 /// [told to](crate::emit::OutboxBuilder::items), in the same transaction as the application's own rows.
 ///
@@ -31,7 +34,7 @@ pub trait WorkStore: Send + Sync + 'static {
     /// As [`EmitStore::begin`](super::EmitStore::begin).
     async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>>;
 
-    /// Hands out up to `limit` items, those with the earliest next attempt first (then in the order of their emission),
+    /// Hands out up to `limit` items, and no more than [`CLAIM_BYTES`] of payload and one item: those with the earliest next attempt first (then in the order of their emission),
     /// leased to `worker` for as long as `lease`. Each is charged with an attempt now, so that one which kills its
     /// workers is given up in the end.
     ///

@@ -40,7 +40,7 @@ impl Inner {
         values.push(("limit", limit(most).saturating_add(1).into()));
         values.push(("offset", limit(offset).into()));
         let rows = self.operate_pool.rows(what, self.texts.list.first(), values).await?;
-        let messages = rows.iter().take(most).map(stored).collect::<Result<_>>()?;
+        let messages = rows.iter().take(most).map(shown).collect::<Result<_>>()?;
         Ok(Listing {
             messages,
             more: rows.len() > most,
@@ -51,7 +51,7 @@ impl Inner {
         let what = "the message could not be looked up";
         let values = params! { "id" => id.to_string() };
         let rows = self.operate_pool.rows(what, self.texts.find.first(), values).await?;
-        rows.iter().map(stored).collect()
+        rows.iter().map(shown).collect()
     }
 
     pub(crate) async fn now(&self) -> Result<SystemTime> {
@@ -85,6 +85,15 @@ pub(crate) fn only<'a>(what: &str, rows: &'a [Row]) -> Result<&'a Row> {
     rows.first().ok_or_else(|| odd_answer(what, "the answer is empty"))
 }
 
+/// A row of `list.sql` or `find.sql`: the beginning of its payload comes with it, and how long that is.
+fn shown(row: &Row) -> Result<Stored> {
+    let payload_bytes = count(number("a message could not be shown", row, 24)?);
+    Ok(Stored {
+        payload_bytes,
+        ..stored(row)?
+    })
+}
+
 /// Whatever is in the row is shown: an operator has to see what cannot be read.
 /// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row) -> Result<Stored> {
@@ -95,6 +104,10 @@ pub(crate) fn stored(row: &Row) -> Result<Stored> {
         "delivered" => Status::Delivered,
         "dead" => Status::Dead,
         other => return Err(odd_answer(what, format!("it has the unknown status {other:?}"))),
+    };
+    let payload = match row.as_ref(13) {
+        Some(mysql_async::Value::Bytes(bytes)) => bytes.clone(),
+        _ => Vec::new(),
     };
     Ok(Stored {
         status,
@@ -110,10 +123,8 @@ pub(crate) fn stored(row: &Row) -> Result<Stored> {
         idempotency_key: lossy_or_null(row, 10),
         content_type: lossy_or_null(row, 11),
         headers: lossy_or_null(row, 12),
-        payload: match row.as_ref(13) {
-            Some(mysql_async::Value::Bytes(bytes)) => bytes.clone(),
-            _ => Vec::new(),
-        },
+        payload_bytes: payload.len() as u64,
+        payload,
         priority: number(what, row, 14)?,
         attempts: number(what, row, 15)?,
         max_attempts: number_or_null(what, row, 16)?,

@@ -8,7 +8,7 @@ use sendoff::store::{Backlog, Filter, Listing, Stored, Summary};
 use sendoff::{Result, Uuid};
 
 use super::filter::{number, spellings, values};
-use super::stored::stored;
+use super::stored::shown;
 use crate::clock::to_time;
 use crate::store::Inner;
 
@@ -20,7 +20,7 @@ impl Inner {
         values.extend([number(limit.saturating_add(1)), number(offset)].map(Value::Integer));
         let work = move |connection: &mut Connection| {
             let mut statement = connection.prepare_cached(sql.list.first())?;
-            let rows = statement.query_map(params_from_iter(values), stored)?;
+            let rows = statement.query_map(params_from_iter(values), shown)?;
             rows.collect::<rusqlite::Result<Vec<Stored>>>()
         };
         let mut messages = self.operate.call("messages could not be listed", work).await?;
@@ -33,7 +33,7 @@ impl Inner {
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             let mut statement = connection.prepare_cached(sql.find.first())?;
-            let rows = statement.query_map([spellings(&[id])], stored)?;
+            let rows = statement.query_map([spellings(&[id])], shown)?;
             rows.collect()
         };
         self.operate.call("the message could not be looked up", work).await

@@ -7,11 +7,21 @@ use sendoff::store::{Status, Stored};
 
 use crate::clock::to_time;
 
+/// A row of `list.sql` or `find.sql`: the beginning of its payload comes with it, and how long that is.
+pub(super) fn shown(row: &Row<'_>) -> rusqlite::Result<Stored> {
+    let payload_bytes = integer(row.get_ref(24)?).unwrap_or_default().unsigned_abs();
+    Ok(Stored {
+        payload_bytes,
+        ..stored(row)?
+    })
+}
+
 /// A row of `list.sql`, `find.sql` or `list_items.sql`, whose first columns are the same.
 pub(crate) fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
     let text = |column| row.get_ref(column).map(text);
     let time = |column| row.get_ref(column).map(|value| integer(value).map(to_time));
     let number = |column| row.get_ref(column).map(integer);
+    let payload = bytes(row.get_ref(13)?);
     Ok(Stored {
         status: status(&text(0)?.unwrap_or_default()),
         id: text(1)?.and_then(|id| Uuid::parse_str(&id).ok()),
@@ -26,7 +36,8 @@ pub(crate) fn stored(row: &Row<'_>) -> rusqlite::Result<Stored> {
         idempotency_key: text(10)?,
         content_type: text(11)?,
         headers: text(12)?,
-        payload: bytes(row.get_ref(13)?),
+        payload_bytes: payload.len() as u64,
+        payload,
         priority: number(14)?.unwrap_or_default(),
         attempts: number(15)?.unwrap_or_default(),
         max_attempts: number(16)?,
