@@ -175,7 +175,7 @@ impl Inner {
             .because(format!("others may create objects in the schema {schema}: {who}"))
             .next_step(format!(
                 "`REVOKE CREATE ON SCHEMA {schema} FROM {who};`, or give the outbox a schema of its own: \
-                 `schema = \"outbox\"` under [store]"
+                 `schema = \"outbox\"` under [database]"
             )))
     }
 

@@ -6,7 +6,8 @@
 //! alone is dead.
 //!
 //! It ends after as many messages as a relay has in hand at most (its window): what was under way when the relay died is
-//! among them. It also ends when there is nothing left to deliver, and after five minutes.
+//! among them. It also ends when there is nothing left to deliver, after five minutes, and when the lanes with the crashes are
+//! other relays': then what queues goes first.
 
 use super::*;
 use sendoff::store::Room;

@@ -34,8 +34,8 @@ pub trait WorkStore: Send + Sync + 'static {
     /// As [`EmitStore::begin`](super::EmitStore::begin).
     async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>>;
 
-    /// Hands out up to `limit` items, and no more than [`CLAIM_BYTES`] of payload and one item: those with the earliest next attempt first (then in the order of their emission),
-    /// leased to `worker` for as long as `lease`. Each is charged with an attempt now, so that one which kills its
+    /// Hands out up to `limit` items, and no more than [`CLAIM_BYTES`] of payload and one item: those with the earliest next
+    /// attempt first (then in the order of their emission), leased to `worker` for as long as `lease`. Each is charged with an attempt now, so that one which kills its
     /// workers is given up in the end.
     ///
     /// Items whose lease has run out are handed out like others. Those with no attempt left, expired or unreadable ones
