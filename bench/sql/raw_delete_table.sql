@@ -1,4 +1,4 @@
--- What a careful team writes by hand: a bigint key, nothing indexed that need not be.
+-- A careful hand-written table: a bigint key, and no unnecessary index.
 CREATE TABLE bench_raw (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     message_id uuid NOT NULL,

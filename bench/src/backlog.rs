@@ -19,7 +19,7 @@ const FRESH_NAME: &str = "bench_fresh";
 const PENDING: u64 = 10_000_000;
 const FRESH: u64 = 100_000;
 const MILLION: u64 = 1_000_000;
-/// How many of the ten million are drained: the rate is that with ten million pending, not with the last of them.
+/// How many of the ten million are drained: the rate is for a table that is still full.
 const DRAINED: u64 = 1_000_000;
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
@@ -50,13 +50,13 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
 /// A table with a backlog in it.
 struct Filled<'a>(&'a Schema);
 
-/// What came of a drain.
+/// The result of a drain.
 struct Drained {
     rate: f64,
     peak_mib: f64,
 }
 
-/// Fills the table up to so many messages.
+/// Fills the table up to this many messages.
 async fn refill(schema: &Schema, pending: u64) -> Result<Filled<'_>> {
     let mut missing = pending.saturating_sub(u64::try_from(schema.ready().await?)?);
     while missing > 0 {
@@ -64,7 +64,7 @@ async fn refill(schema: &Schema, pending: u64) -> Result<Filled<'_>> {
         schema.client.batch_execute(&schema.fill_sql(some)).await?;
         missing -= some;
     }
-    // One by one: statements that are sent together are a transaction, in which there is no VACUUM.
+    // One by one: statements that are sent together are a transaction, which does not allow VACUUM.
     for sql in ["VACUUM (ANALYZE) outbox_message", "CHECKPOINT"] {
         schema.client.batch_execute(&schema.names.render(sql)).await?;
     }
@@ -72,7 +72,7 @@ async fn refill(schema: &Schema, pending: u64) -> Result<Filled<'_>> {
 }
 
 impl Filled<'_> {
-    /// Has a process of its own drain some of it.
+    /// Drains some of it in a separate process.
     async fn drain(self, count: u64) -> Result<Drained> {
         let schema = self.0.names.schema().context("the tables are in a schema")?;
         let mut child = tokio::process::Command::new(std::env::current_exe()?)
@@ -87,7 +87,7 @@ impl Filled<'_> {
             .lines()
             .next_line()
             .await?
-            .context("the draining process said nothing")?;
+            .context("the draining process printed no rate")?;
         child.wait().await?;
         let mut words = line.split_whitespace();
         let mut number = || anyhow::Ok(words.next().context("a number is missing")?.parse::<f64>()?);
@@ -98,7 +98,7 @@ impl Filled<'_> {
     }
 }
 
-/// The draining process: prints its rate and its peak memory in MiB.
+/// The draining process. Prints its rate and its peak memory in MiB.
 pub(crate) async fn drain() -> Result<()> {
     let count: u64 = std::env::var("SENDOFF_BENCH_DRAIN")?.parse()?;
     let client = crate::subject::connect().await?;
@@ -110,7 +110,7 @@ pub(crate) async fn drain() -> Result<()> {
     let stores: Vec<Arc<dyn sendoff::store::RelayStore>> =
         vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
     let relays = Relays::with_sink(stores, Settings::default(), sink.clone(), sink.clone())?;
-    // From the first message on, so that taking leases is not part of the rate.
+    // Measure from the first message on, so that the rate does not include taking leases.
     while sink.count.load(Ordering::Relaxed) == 0 {
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
@@ -118,7 +118,7 @@ pub(crate) async fn drain() -> Result<()> {
     relays.wait_for(count).await?;
     let rate = (count - before) as f64 / begun.elapsed().as_secs_f64();
     println!("{rate} {}", peak_memory_mib()?);
-    // One that just ended would have crashed in the eyes of the next, which then looks for the message that did it.
+    // Without a clean stop the next relay would see a crash, and search for the message that caused it.
     relays.stop().await
 }
 

@@ -1,4 +1,4 @@
-//! Counts deadlocks and lock timeouts: those that a store has tried again by itself, and those that somebody got to see.
+//! Counts deadlocks and lock timeouts: those that a store retried itself, and those that reached a caller or the log.
 
 use std::fmt::{self, Write as _};
 use std::sync::Arc;
@@ -11,10 +11,10 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, SubscriberExt as _};
 use tracing_subscriber::{Layer, Registry};
 
-/// How the server words a deadlock (1213) and a lock that did not come free (1205).
+/// The server's texts for a deadlock (1213) and a lock timeout (1205).
 const WORDS: [&str; 2] = ["Deadlock found", "Lock wait timeout exceeded"];
 
-/// What was counted so far.
+/// The counts so far.
 #[derive(Clone, Default)]
 pub(crate) struct Conflicts(Arc<Counts>);
 
@@ -25,7 +25,7 @@ struct Counts {
 }
 
 impl Conflicts {
-    /// Counts from now on, for the whole process: relays tell of errors in their log.
+    /// Starts counting, for the whole process: relays report errors in their log.
     pub(crate) fn watch() -> Result<Self> {
         let conflicts = Self::default();
         let told = Targets::new()
@@ -35,7 +35,7 @@ impl Conflicts {
         Ok(conflicts)
     }
 
-    /// Notes an error that a caller got. Whether it was one of these, and the call can be made again.
+    /// Counts an error that a caller got. Returns whether it was a conflict, so that the call can be repeated.
     pub(crate) fn saw(&self, error: &sendoff::Error) -> bool {
         let is_conflict = is_conflict(&error.to_string());
         if is_conflict {
@@ -44,7 +44,7 @@ impl Conflicts {
         is_conflict
     }
 
-    /// How many somebody saw, and how many were tried again inside the store, since this was last asked.
+    /// How many surfaced, and how many the store retried, since the last call.
     pub(crate) fn take(&self) -> (u64, u64) {
         let take = |count: &AtomicU64| count.swap(0, Ordering::Relaxed);
         (take(&self.0.surfaced), take(&self.0.retried))
@@ -68,7 +68,7 @@ fn is_conflict(text: &str) -> bool {
     WORDS.iter().any(|words| text.contains(words))
 }
 
-/// All that an event says.
+/// All fields of an event, as text.
 #[derive(Default)]
 struct Told(String);
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use crate::busy::{self, Machine};
+
 /// Collects and prints figures.
 pub(crate) struct Figures {
     json: bool,
@@ -12,6 +14,7 @@ pub(crate) struct Figures {
     pub(crate) rounds: usize,
     plots: Option<PathBuf>,
     rows: Vec<String>,
+    machine: Machine,
 }
 
 /// The two revisions that a figure compares.
@@ -21,12 +24,12 @@ pub(crate) struct Revisions {
     pub(crate) theirs: String,
 }
 
-/// What a figure is to be.
+/// The goal of a figure.
 #[derive(Clone, Copy)]
 pub(crate) enum Goal {
     AtLeast(f64),
     AtMost(f64),
-    /// Only to be known.
+    /// Informative only.
     None,
 }
 
@@ -56,22 +59,28 @@ impl Figures {
             rounds,
             plots,
             rows: Vec::new(),
+            machine: Machine::default(),
         }
     }
 
-    /// Whether any of these is asked for.
+    /// From now on figures report whether other processes kept the machine busy.
+    pub(crate) fn watch_the_machine(&mut self) {
+        self.machine = Machine::new();
+    }
+
+    /// Whether any of these is selected.
     pub(crate) fn wants(&self, names: &[&str]) -> bool {
         self.only
             .as_ref()
             .is_none_or(|only| names.iter().any(|name| name.contains(only.as_str())))
     }
 
-    /// Draws a picture, if somebody wants to see one.
+    /// Draws a plot, if plots are requested.
     pub(crate) fn draw(&self, picture: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
         self.plots.as_deref().map_or(Ok(()), picture)
     }
 
-    /// Says what is being measured.
+    /// Prints a progress line.
     pub(crate) fn progress(&self, text: &str) {
         eprintln!("  {text}");
     }
@@ -90,14 +99,25 @@ impl Figures {
     }
 
     fn print(&mut self, name: &str, unit: &str, goal: Goal, rounds: &[f64], object: Value) {
+        let others = self.machine.look();
+        let object = on_machine(object, others);
         if self.json {
             println!("{object}");
         }
         let value = median(rounds);
-        let mark = if goal.is_met(value) { "met" } else { "NOT MET" };
+        let mark = match goal.is_met(value) {
+            _ if rounds.is_empty() => "not measured",
+            true => "met",
+            false => "NOT MET",
+        };
         let row = format!("{name:<36} {:>10.3} {unit:<8} {:<10} {mark}", value, goal.text());
         eprintln!("{row}");
         self.rows.push(row);
+        if let Some(others) = others {
+            let row = format!("    {}", busy::words(others));
+            eprintln!("{row}");
+            self.rows.push(row);
+        }
     }
 
     /// Prints the table.
@@ -126,12 +146,18 @@ fn object_against(name: &str, goal: Goal, rounds: &[f64], revisions: &Revisions)
     object
 }
 
-/// The middle one.
+/// Adds whether other processes used too much of the machine.
+fn on_machine(mut object: Value, others: Option<f64>) -> Value {
+    object["busy"] = json!(others.is_some());
+    object
+}
+
+/// The median.
 pub(crate) fn median(values: &[f64]) -> f64 {
     quantile(values, 0.5)
 }
 
-/// The value below which this part of them lies.
+/// The value below which this part of the values lies.
 pub(crate) fn quantile(values: &[f64], part: f64) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -162,6 +188,14 @@ mod tests {
                 "theirs": "2222222",
             })
         );
+    }
+
+    #[test]
+    fn json_tells_whether_the_machine_was_busy_and_has_no_value_of_no_rounds() {
+        let busy = |rounds: &[f64], others| on_machine(object("wal", "ratio", Goal::None, rounds), others);
+        assert_eq!(busy(&[1.0], None)["busy"], json!(false));
+        assert_eq!(busy(&[1.0], Some(0.4))["busy"], json!(true));
+        assert_eq!(busy(&[], Some(0.4))["value"], Value::Null);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! The measurements of Sendoff: ratios against baselines in the same run, never bare times.
+//! Sendoff's benchmarks: ratios against baselines in the same run, never absolute times.
 #![forbid(unsafe_code)]
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 mod against;
 mod backlog;
+mod busy;
 mod celery;
 mod conflicts;
 mod core;
@@ -32,37 +33,37 @@ struct Args {
     /// What to measure
     #[arg(required_unless_present_any = ["part", "parts"])]
     group: Option<Group>,
-    /// Print one JSON object a line
+    /// Print one JSON object per line
     #[arg(long)]
     json: bool,
     /// Measure only figures whose name contains this
     #[arg(long)]
     only: Option<String>,
-    /// Rounds a figure [default: 5; 9 with --against]
+    /// Rounds per figure [default: 5; 9 with --against]
     #[arg(long)]
     rounds: Option<usize>,
-    /// Write pictures of it into this folder, as SVG
+    /// Write SVG plots into this folder
     #[arg(long, value_name = "FOLDER")]
     plots: Option<PathBuf>,
-    /// Also measure against this program, which is `sendoff-bench` of another revision
+    /// Also measure against this program: `sendoff-bench` of another revision
     #[arg(long, value_name = "PROGRAM", requires_all = ["ours", "theirs"])]
     against: Option<PathBuf>,
-    /// What to call this revision
+    /// Name of this revision
     #[arg(long, value_name = "REVISION")]
     ours: Option<String>,
-    /// What to call the other revision
+    /// Name of the other revision
     #[arg(long, value_name = "REVISION")]
     theirs: Option<String>,
     /// Internal: list the parts that can be measured against another revision
     #[arg(long)]
     parts: bool,
-    /// Internal: measure one part once, and print its rate as JSON
+    /// Internal: measure one part once and print its rate as JSON
     #[arg(long)]
     part: Option<Part>,
 }
 
 impl Args {
-    /// A comparison has to tell 3 % from noise, so it has more of them.
+    /// A comparison has more rounds, because it must distinguish 3 % from noise.
     fn rounds(&self) -> usize {
         let default = if self.against.is_some() { 9 } else { 5 };
         self.rounds.unwrap_or(default).max(1)
@@ -74,23 +75,23 @@ pub(crate) enum Group {
     Core,
     Backlog,
     Sinks,
-    /// Row leases: the strategy that PostgreSQL, MySQL and SQLite share
+    /// Row leases, which PostgreSQL, MySQL and SQLite share
     Mysql,
     /// The tables of django-celery-outbox, against its own relay
     Celery,
-    /// Internal: relays those tables as a process of its own
+    /// Internal: relay those tables in a separate process
     CeleryRelay,
-    /// What it costs to be watched
+    /// The cost of metrics, traces and logs
     Watch,
-    /// What is left of the usual speed after something went wrong, what large rows take, and what an emit costs
+    /// Speed after crashes, memory and speed with large rows, and the cost of an emit
     Limits,
-    /// Internal: drains large rows as a process of its own, so that its memory can be read
+    /// Internal: drain large rows in a separate process, so that its memory can be measured
     LargeDrain,
-    /// Internal: drains unwatched, as a process of its own
+    /// Internal: drain without metrics, traces and logs, in a separate process
     BareDrain,
-    /// Internal: drains watched, as a process of its own
+    /// Internal: drain with metrics, traces and logs, in a separate process
     WatchedDrain,
-    /// Internal: drains as a process of its own, so that its memory can be read
+    /// Internal: drain in a separate process, so that its memory can be measured
     Drain,
 }
 
@@ -109,7 +110,10 @@ async fn main() -> anyhow::Result<()> {
         println!("{}", part.measure().await?);
         return Ok(());
     }
-    let group = args.group.context("no group is given")?;
+    let group = args
+        .group
+        .context("no group is given: name one, as in `cargo xtask bench core`")?;
+    figures.watch_the_machine();
     let against = match (args.against, args.ours, args.theirs) {
         (Some(program), Some(ours), Some(theirs)) => {
             let parts = against::parts(&figures, Some(group))?;

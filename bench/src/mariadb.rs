@@ -29,18 +29,18 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
         let (surfaced, retried) = conflicts.take();
         figures.progress(&format!(
             "MariaDB, round {round}: lanes {lanes:.0}/s, row leases {lease:.0}/s; deadlocks and lock timeouts: {surfaced} \
-             surfaced, {retried} tried again inside the store"
+             surfaced, {retried} retried inside the store"
         ));
         ratios.push(lanes / lease);
         errors.push(surfaced as f64);
     }
     figures.report(names[0], "ratio", Goal::AtLeast(1.3), &ratios);
-    // Of all rounds together: the middle one would forget what happened once.
+    // The sum of all rounds: a median would hide an error that happened once.
     figures.report(names[1], "errors", Goal::AtMost(0.0), &[errors.iter().sum()]);
     Ok(())
 }
 
-/// Messages a second with two relays and a sink that does nothing.
+/// Messages per second with two relays and a sink that does nothing.
 async fn lanes() -> Result<f64> {
     let base = Base::fresh("bench_lanes").await?;
     let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(base.store()?), Arc::new(base.store()?)];
@@ -54,24 +54,24 @@ async fn lanes() -> Result<f64> {
     Ok(rate)
 }
 
-/// Items a second with two workers that claim 500 at once, and do nothing but mark them.
+/// Jobs per second with two workers that claim 500 at a time and only mark them.
 async fn row_lease(conflicts: &Conflicts) -> Result<f64> {
     let base = Base::fresh("bench_leases").await?;
-    base.fill("outbox_item").await?;
+    base.fill("outbox_job").await?;
     let begun = Instant::now();
     let worker = async |name: &'static str| {
         let store: Arc<dyn WorkStore> = Arc::new(base.store()?);
         let mut taken = 0;
         loop {
-            let items = match store.claim_batch(name, 500, Duration::from_secs(30)).await {
+            let jobs = match store.claim_batch(name, 500, Duration::from_secs(30)).await {
                 Err(error) if conflicts.saw(&error) => continue,
                 claimed => claimed?,
             };
-            if items.is_empty() {
+            if jobs.is_empty() {
                 return anyhow::Ok(taken);
             }
-            taken += items.iter().filter(|item| !item.payload.is_empty()).count() as u64;
-            let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
+            taken += jobs.iter().filter(|job| !job.payload.is_empty()).count() as u64;
+            let claims: Vec<Claim> = jobs.iter().map(|job| job.claim).collect();
             let lost = loop {
                 match store.mark_success(name, &claims).await {
                     Err(error) if conflicts.saw(&error) => {}
@@ -86,7 +86,7 @@ async fn row_lease(conflicts: &Conflicts) -> Result<f64> {
     Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// A database of its own with the outbox in it.
+/// A separate database with an outbox.
 struct Base {
     url: String,
     names: Names,
@@ -94,7 +94,8 @@ struct Base {
 
 impl Base {
     async fn fresh(name: &str) -> Result<Self> {
-        let url = std::env::var("SENDOFF_TEST_MYSQL_URL").context("no server: run it as `cargo xtask bench GROUP`")?;
+        let url = std::env::var("SENDOFF_TEST_MYSQL_URL")
+            .context("SENDOFF_TEST_MYSQL_URL is not set: run `cargo xtask bench GROUP`")?;
         let base = Self {
             url,
             names: Names::new(Some(name), Names::PREFIX)?,
@@ -116,7 +117,7 @@ impl Base {
         Ok(Conn::new(opts).await?)
     }
 
-    /// Puts the backlog, payloads of 256 bytes, into this table in one transaction.
+    /// Inserts the backlog, with payloads of 256 bytes, into this table in one transaction.
     async fn fill(&self, table: &str) -> Result<()> {
         let sql = self.names.render(&format!(
             "INSERT INTO {table} (id, topic, payload)

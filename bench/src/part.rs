@@ -1,4 +1,4 @@
-//! Parts: measurements that a process of its own repeats, so that the programs of two revisions can take turns.
+//! Parts: measurements that run in a separate process, so that the programs of two revisions can take turns.
 
 use anyhow::Result;
 use clap::ValueEnum;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::Group;
 use crate::core::{drain, sqlite};
 
-/// A measurement that can be compared with that of another revision. Its name is a protocol between revisions.
+/// A measurement that can be compared with another revision. Its name is a protocol between revisions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Part {
     #[value(name = "postgres_drain")]
@@ -16,12 +16,12 @@ pub(crate) enum Part {
     SqliteDrain,
 }
 
-/// How the programs of revisions that know no parts are asked for the same: by the progress line of a figure.
+/// How to get the same rate from programs of revisions without parts: from the progress line of a figure.
 pub(crate) struct Earlier {
     pub(crate) group: &'static str,
     /// The figure whose first round is the part.
     pub(crate) figure: &'static str,
-    /// What precedes the rate in the progress line of the first round.
+    /// The text before the rate in the progress line of the first round.
     pub(crate) line: &'static str,
 }
 

@@ -1,4 +1,4 @@
-//! Pictures of what was measured, for the docs.
+//! Plots of the measurements, for the docs.
 
 use std::path::Path;
 
@@ -10,10 +10,10 @@ const OURS: RGBColor = RGBColor(0x1f, 0x6f, 0xb4);
 const OTHER: RGBColor = RGBColor(0xd9, 0x77, 0x06);
 /// The width of a column of the histogram, in milliseconds.
 const COLUMN: f64 = 0.25;
-/// Where the histogram ends: what took longer is in its last column.
+/// The end of the histogram: longer times are in its last column.
 const LONGEST: f64 = 12.0;
 
-/// Messages a second against how many were pending.
+/// Messages per second against the number of pending messages.
 pub(crate) fn drain_rate(folder: &Path, rates: &[(u64, f64)]) -> Result<()> {
     let path = folder.join("drain_rate.svg");
     let first = rates.first().map_or(1.0, |(pending, _)| *pending as f64);
@@ -33,7 +33,7 @@ pub(crate) fn drain_rate(folder: &Path, rates: &[(u64, f64)]) -> Result<()> {
         chart
             .configure_mesh()
             .x_desc("messages pending")
-            .y_desc("thousand messages a second")
+            .y_desc("thousand messages per second")
             .x_label_formatter(&|pending| count(*pending))
             .draw(),
     )?;
@@ -43,16 +43,16 @@ pub(crate) fn drain_rate(folder: &Path, rates: &[(u64, f64)]) -> Result<()> {
     drawn(picture.present())
 }
 
-/// How many messages took how long from their commit to their sink.
-pub(crate) fn latencies(folder: &Path, poked: &[f64], polled: &[f64]) -> Result<()> {
+/// The distribution of the latency from commit to sink.
+pub(crate) fn latencies(folder: &Path, wakes_in_process: &[f64], polled: &[f64]) -> Result<()> {
     let path = folder.join("latency.svg");
-    let (poked, polled) = (shares(poked), shares(polled));
-    let top = poked.iter().chain(&polled).copied().fold(0.0, f64::max) * 1.15;
+    let (wakes_in_process, polled) = (shares(wakes_in_process), shares(polled));
+    let top = wakes_in_process.iter().chain(&polled).copied().fold(0.0, f64::max) * 1.15;
     let picture = SVGBackend::new(&path, SIZE).into_drawing_area();
     drawn(picture.fill(&WHITE))?;
     let mut chart = drawn(
         ChartBuilder::on(&picture)
-            .caption("From commit to sink, 300 messages a second", ("sans-serif", 18))
+            .caption("From commit to sink, 300 messages per second", ("sans-serif", 18))
             .margin(14)
             .x_label_area_size(44)
             .y_label_area_size(64)
@@ -66,7 +66,7 @@ pub(crate) fn latencies(folder: &Path, poked: &[f64], polled: &[f64]) -> Result<
             .y_desc("% of the messages")
             .draw(),
     )?;
-    for (name, shares, colour) in [("woken", &poked, OURS), ("by polling alone", &polled, OTHER)] {
+    for (name, shares, colour) in [("woken", &wakes_in_process, OURS), ("polling only", &polled, OTHER)] {
         let columns = shares.iter().enumerate().map(|(at, share)| {
             let from = at as f64 * COLUMN;
             Rectangle::new([(from, 0.0), (from + COLUMN, *share)], colour.mix(0.6).filled())
@@ -103,9 +103,9 @@ fn count(number: f64) -> String {
     }
 }
 
-/// The library's errors borrow what they tell of.
+/// The library's errors borrow their cause, so keep only the text.
 fn drawn<T, E: std::error::Error>(result: Result<T, E>) -> Result<T> {
-    result.map_err(|error| anyhow!("a picture could not be drawn: {error}"))
+    result.map_err(|error| anyhow!("cannot draw a plot: {error}"))
 }
 
 #[cfg(test)]
@@ -126,7 +126,7 @@ mod tests {
         assert!(rates.matches("<circle").count() == 2, "{rates}");
         let latency = read("latency.svg");
         assert!(
-            latency.contains("by polling alone") && latency.contains("% of the messages"),
+            latency.contains("polling only") && latency.contains("% of the messages"),
             "{latency}"
         );
         assert_eq!(shares(&[0.1, 0.3, 99.0, 99.0])[(LONGEST / COLUMN) as usize - 1], 50.0);

@@ -1,4 +1,4 @@
-//! What is measured: a fresh schema, relays with a sink that does nothing but count, baselines.
+//! The measured system: a new schema, and relays with a sink that only counts.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use async_trait::async_trait;
 use sendoff::emit::Names;
 use sendoff::store::{MigrateStore, RelayStore};
-use sendoff::{Delivery, Outcome, Sink, Waker};
+use sendoff::{Outcome, Outgoing, Sink, Waker};
 use sendoff_relay::{Observer, Relay, Settings, SettledBatch};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use tokio::task::JoinHandle;
@@ -17,7 +17,8 @@ use tokio_util::sync::CancellationToken;
 
 /// The server that the measurements run against.
 pub(crate) fn url() -> Result<String> {
-    std::env::var("SENDOFF_TEST_POSTGRES_URL").context("no server: run it as `cargo xtask bench GROUP`")
+    std::env::var("SENDOFF_TEST_POSTGRES_URL")
+        .context("SENDOFF_TEST_POSTGRES_URL is not set: run `cargo xtask bench GROUP`")
 }
 
 pub(crate) async fn connect() -> Result<Client> {
@@ -26,14 +27,14 @@ pub(crate) async fn connect() -> Result<Client> {
     Ok(client)
 }
 
-/// Confirms everything at once, and counts.
+/// Confirms everything immediately, and counts.
 #[derive(Default)]
 pub(crate) struct Counting {
     pub(crate) count: AtomicU64,
     pub(crate) settled: AtomicU64,
 }
 
-/// Counts what is settled: to count what is left in the table would take time from those who are measured.
+/// Counts settled rows. Counting the rows left in the table would slow down the measurement.
 impl Observer for Counting {
     fn settled(&self, settled: &SettledBatch) {
         self.settled.fetch_add(settled.rows as u64, Ordering::Relaxed);
@@ -42,13 +43,13 @@ impl Observer for Counting {
 
 #[async_trait]
 impl Sink for Counting {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         self.count.fetch_add(batch.len() as u64, Ordering::Relaxed);
         vec![Outcome::Delivered; batch.len()]
     }
 }
 
-/// A schema of its own with the outbox in it.
+/// A separate schema with an outbox.
 pub(crate) struct Schema {
     pub(crate) names: Names,
     pub(crate) client: Client,
@@ -68,7 +69,7 @@ impl Schema {
         Ok(schema)
     }
 
-    /// One that another process has made.
+    /// A schema that another process has created.
     pub(crate) async fn existing(name: &str) -> Result<Self> {
         Ok(Self {
             names: Names::new(Some(name), Names::PREFIX)?,
@@ -103,7 +104,7 @@ impl Schema {
     }
 }
 
-/// Relays at work.
+/// Running relays.
 pub(crate) struct Relays {
     pub(crate) sink: Arc<Counting>,
     pub(crate) wakers: Vec<Waker>,
@@ -120,7 +121,7 @@ impl Relays {
         Ok(relays)
     }
 
-    /// The same with a sink of one's own; `counts` learns of what is settled.
+    /// The same with another sink; `counts` counts the settled rows.
     pub(crate) fn with_sink(
         stores: Vec<Arc<dyn RelayStore>>,
         settings: Settings,
@@ -155,17 +156,17 @@ impl Relays {
         }
     }
 
-    /// Waits until the sink has seen so many.
+    /// Waits until the sink has this many messages.
     pub(crate) async fn wait_for(&self, count: u64) -> Result<()> {
         reach(&self.sink.count, count).await
     }
 
-    /// Waits until so many are settled.
+    /// Waits until this many rows are settled.
     pub(crate) async fn wait_until_settled(&self, count: u64) -> Result<()> {
         reach(&self.sink.settled, count).await
     }
 
-    /// Ends them as a crash does: nothing is given back.
+    /// Ends them like a crash: nothing is released.
     pub(crate) fn kill(self) {
         for running in self.running {
             running.abort();
@@ -181,7 +182,7 @@ impl Relays {
     }
 }
 
-/// Two minutes, and one more for every million, are enough.
+/// The limit is two minutes, plus one for every million.
 async fn reach(counter: &AtomicU64, count: u64) -> Result<()> {
     let (begun, limit) = (Instant::now(), Duration::from_secs(120 + count / 1_000_000 * 60));
     while counter.load(Ordering::Relaxed) < count {

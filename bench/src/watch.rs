@@ -1,5 +1,5 @@
-//! Group `watch`: what it costs to be watched. The drain into nothing with metrics, traces and logs on, over the same with all of
-//! it off; each in a process of its own, because a log is started once a process.
+//! Group `watch`: the cost of metrics, traces and logs. A drain into a no-op sink with all of them on, over the same
+//! with all of them off. Each runs in its own process, because a log is started once per process.
 
 use std::process::Stdio;
 use std::sync::Arc;
@@ -21,9 +21,9 @@ use tokio_util::sync::CancellationToken;
 use crate::figure::{Figures, Goal};
 use crate::subject::{Counting, Schema};
 
-/// A second or two of work: long enough for the figures to be looked at and sent while it goes on.
+/// A second or two of work: long enough for metrics to be scraped and sent meanwhile.
 const BACKLOG: u64 = 300_000;
-/// The share of messages without a trace for which one is begun.
+/// The share of messages without a trace that get one.
 const SAMPLED: f64 = 0.01;
 
 pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
@@ -33,7 +33,7 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
     }
     let mut ratios = Vec::new();
     for round in 1..=figures.rounds {
-        // The one that comes first meets a colder server: they take turns.
+        // The first one meets a colder server, so they alternate.
         let (bare, watched) = if round % 2 == 1 {
             let bare = rate_of("bare-drain").await?;
             (bare, rate_of("watched-drain").await?)
@@ -52,17 +52,17 @@ async fn rate_of(group: &str) -> Result<f64> {
     let mut child = tokio::process::Command::new(std::env::current_exe()?)
         .arg(group)
         .stdout(Stdio::piped())
-        // Where its log goes.
+        // Its log.
         .stderr(Stdio::null())
         .kill_on_drop(true)
         .spawn()?;
     let stdout = child.stdout.take().context("no output")?;
     let line = BufReader::new(stdout).lines().next_line().await?;
     child.wait().await?;
-    Ok(line.context("the draining process said nothing")?.trim().parse()?)
+    Ok(line.context("the draining process printed no rate")?.trim().parse()?)
 }
 
-/// The draining process: prints its rate.
+/// The draining process. Prints its rate.
 pub(crate) async fn drain(watched: bool) -> Result<()> {
     let mut schema = Schema::fresh("bench_watch").await?;
     let sink = Arc::new(Counting::default());
@@ -85,7 +85,7 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
             .waker(waker.clone());
         let subject = watched.then(|| watch.subject(&format!("relay-{number}")));
         if let Some(subject) = &subject {
-            relay = relay.observer(subject.clone()).follow(spans.clone());
+            relay = relay.observer(subject.clone()).tracer(spans.clone());
         }
         let relay = relay.build()?;
         if let Some(subject) = subject {
@@ -106,7 +106,7 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
         None
     };
     if watched {
-        // Far more often than anybody scrapes.
+        // Far more often than real scrapes.
         tokio::spawn(async move {
             loop {
                 tokio::time::sleep(Duration::from_millis(500)).await;
@@ -114,7 +114,7 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
             }
         });
     }
-    // Until they have shared the lanes.
+    // Wait until the relays have shared the lanes.
     tokio::time::sleep(Duration::from_millis(2500)).await;
     let fill = schema.fill_sql(BACKLOG);
     let tx = schema.client.transaction().await?;
@@ -124,7 +124,10 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
     wakers.iter().for_each(Waker::wake);
     while sink.count.load(Ordering::Relaxed) < BACKLOG || schema.ready().await? > 0 {
         tokio::time::sleep(Duration::from_millis(2)).await;
-        anyhow::ensure!(begun.elapsed() < Duration::from_secs(120), "the drain takes for ever");
+        anyhow::ensure!(
+            begun.elapsed() < Duration::from_secs(120),
+            "the drain did not finish within 120 s"
+        );
     }
     println!("{}", BACKLOG as f64 / begun.elapsed().as_secs_f64());
     stop.cancel();
@@ -145,12 +148,13 @@ fn config() -> WatchConfig {
             prefix: "sendoff".to_owned(),
             topic_tag: "topic".to_owned(),
             tags: Vec::new(),
+            drop_in: false,
         }),
         ..WatchConfig::default()
     }
 }
 
-/// Spans as a relay makes them, up to the collector.
+/// Spans as a relay makes them, without a collector.
 fn spans() -> Arc<PublishSpans<opentelemetry_sdk::trace::SdkTracer>> {
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(Nowhere)

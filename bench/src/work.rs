@@ -1,4 +1,4 @@
-//! Group `mysql`: row leases, which all stores share, against the loop that a team writes by hand.
+//! Group `mysql`: row leases, which all stores share, against a hand-written loop.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -18,10 +18,10 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
     }
     let mut ratios = Vec::new();
     for round in 1..=figures.rounds {
-        let ours = items().await?;
+        let ours = jobs().await?;
         let by_hand = row_lease().await?;
         figures.progress(&format!(
-            "items, round {round}: ours {ours:.0}/s, by hand {by_hand:.0}/s"
+            "jobs, round {round}: ours {ours:.0}/s, hand-written {by_hand:.0}/s"
         ));
         ratios.push(ours / by_hand);
     }
@@ -29,25 +29,25 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Items a second with two workers that claim 500 at once, and do nothing but mark them.
-async fn items() -> Result<f64> {
-    let schema = Schema::fresh("bench_items").await?;
-    let fill = schema.fill_sql(BACKLOG).replace("outbox_message", "outbox_item");
+/// Jobs per second with two workers that claim 500 at a time and only mark them.
+async fn jobs() -> Result<f64> {
+    let schema = Schema::fresh("bench_jobs").await?;
+    let fill = schema.fill_sql(BACKLOG).replace("outbox_message", "outbox_job");
     schema.client.batch_execute(&fill).await?;
     let begun = Instant::now();
     let worker = async |name: &'static str| {
         let store: Arc<dyn WorkStore> = Arc::new(schema.store(false)?);
         let mut taken = 0;
         loop {
-            let items = store.claim_batch(name, 500, Duration::from_secs(30)).await?;
-            if items.is_empty() {
+            let jobs = store.claim_batch(name, 500, Duration::from_secs(30)).await?;
+            if jobs.is_empty() {
                 return anyhow::Ok(taken);
             }
-            taken += items
+            taken += jobs
                 .iter()
-                .filter(|item| !item.payload.is_empty() && !item.topic.is_empty())
+                .filter(|job| !job.payload.is_empty() && !job.topic.is_empty())
                 .count() as u64;
-            let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
+            let claims: Vec<Claim> = jobs.iter().map(|job| job.claim).collect();
             let lost = store.mark_success(name, &claims).await?;
             anyhow::ensure!(lost.is_empty(), "{} leases were lost", lost.len());
         }

@@ -1,21 +1,19 @@
-//! A task for Celery's workers, in the transaction of the order that it is about.
+//! A task for Celery's workers, emitted in the transaction of its order.
 //!
-//! With `BROKER_URL` in the environment it goes to that broker; without, the example shows what workers would get.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! If `BROKER_URL` is set, the task goes to that broker. Otherwise the example prints what workers would get.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use async_trait::async_trait;
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::celery::config::Declare;
+use sendoff::sinks::celery::{CeleryConfig, CelerySink, Encoder, TaskCall};
 use sendoff::store::MigrateStore;
-use sendoff::{Delivery, Outbox, Outcome, Sink, Task};
-use sendoff_relay::Relay;
-use sendoff_sink_celery::config::Declare;
-use sendoff_sink_celery::{CeleryConfig, CelerySink, Encoder, TaskCall};
-use sendoff_sqlx as _;
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
+use sendoff::{Outbox, Outcome, Outgoing, Sink, Task};
 use sqlx::PgPool;
-use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -25,7 +23,7 @@ async fn main() -> Result<()> {
         .execute(&pool)
         .await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
@@ -39,7 +37,7 @@ async fn main() -> Result<()> {
     tx.commit().await?;
     println!("task {task_id} will run");
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let sink: Arc<dyn Sink> = match std::env::var("BROKER_URL") {
         Ok(broker) => Arc::new(CelerySink::new(&CeleryConfig {
             declare: Declare::Active,
@@ -56,19 +54,19 @@ async fn main() -> Result<()> {
     Ok(())
 }
 
-/// Shows tasks instead of sending them.
+/// Prints tasks instead of sending them.
 struct Show(Encoder);
 
 #[async_trait]
 impl Sink for Show {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        batch.iter().map(|delivery| self.show(delivery)).collect()
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        batch.iter().map(|outgoing| self.show(outgoing)).collect()
     }
 }
 
 impl Show {
-    fn show(&self, delivery: &Delivery) -> Outcome {
-        let message = TaskCall::from_delivery(delivery).and_then(|call| {
+    fn show(&self, outgoing: &Outgoing) -> Outcome {
+        let message = TaskCall::from_delivery(outgoing).and_then(|call| {
             let now = call.created_at;
             self.0.encode(&call, now)
         });

@@ -1,26 +1,24 @@
 //! diesel-async: a message inside `connection.transaction(…)`.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use diesel::prelude::*;
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection};
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use sendoff::{Message, Outbox};
-use sendoff_diesel_async as _;
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use serde::{Deserialize, Serialize};
-use tokio_util::sync::CancellationToken;
 
 diesel::table! {
     /// The orders.
     orders (id) {
-        /// Their numbers.
+        /// The order number.
         id -> BigInt,
-        /// Who placed them.
+        /// The customer who placed the order.
         customer -> Text,
     }
 }
@@ -39,11 +37,11 @@ async fn main() -> Result<()> {
         .batch_execute("CREATE TABLE orders (id bigint PRIMARY KEY, customer text NOT NULL)")
         .await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
-    // The order and the message about it are one transaction: when the closure fails, neither is there.
+    // The order and its message are one transaction: if the closure fails, neither exists.
     let outbox = Outbox::new();
     let order = Order {
         id: 42,
@@ -52,14 +50,13 @@ async fn main() -> Result<()> {
     connection
         .transaction(async |tx| {
             diesel::insert_into(orders::table).values(&order).execute(tx).await?;
-            outbox
-                .emit(tx, Message::json("order.placed", &order)?.key(&order.customer))
-                .await?;
+            let placed = Message::json("order.placed", &order)?.key(&order.customer);
+            println!("message {}", outbox.emit(tx, placed).await?.id());
             anyhow::Ok(())
         })
         .await?;
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: Order, context: Context| async move {
             println!("{}: {order:?}", context.topic());

@@ -1,21 +1,20 @@
-//! The other end: a consumer that handles a message once, though it is killed in the middle and gets it three times.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! The consumer: it handles a message once, although it gets the message three times and is killed the first time.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result};
 use sendoff::store::MigrateStore;
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use sendoff::{Inbox, Once, Uuid};
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
-use sendoff_tokio_postgres as _;
 use tokio_postgres::{Client, NoTls};
 
-/// The note and the effect are one transaction: both are committed, or neither.
+/// The inbox record and the effect are one transaction: both are committed, or neither.
 async fn charge(client: &mut Client, id: Uuid, is_slow: bool) -> Result<()> {
     let tx = client.transaction().await?;
     if Inbox::new().once(&tx, id, "billing").await? == Once::Seen {
-        println!("{id}: charged before");
+        println!("{id}: already charged");
         return Ok(());
     }
     tx.execute("INSERT INTO charges VALUES ($1)", &[&id.to_string()])
@@ -35,14 +34,17 @@ async fn connect(url: &str) -> Result<Client> {
     Ok(client)
 }
 
-/// Another process that handles the message, and is killed before it commits.
+/// Starts another process that handles the message, and kills it before it commits.
 fn killed_consumer(url: &str, id: Uuid) -> Result<()> {
     let mut consumer = Command::new(std::env::current_exe()?)
         .args([url, &id.to_string()])
         .stdout(Stdio::piped())
         .spawn()?;
-    let output = consumer.stdout.take().context("its output is not there")?;
-    let line = BufReader::new(output).lines().next().context("it said nothing")??;
+    let output = consumer.stdout.take().context("the consumer has no output")?;
+    let line = BufReader::new(output)
+        .lines()
+        .next()
+        .context("the consumer printed nothing")??;
     println!("{line}");
     consumer.kill()?;
     println!("{id}: killed ({})", consumer.wait()?);
@@ -55,12 +57,12 @@ async fn main() -> Result<()> {
         return charge(&mut connect(url).await?, id.parse()?, true).await;
     }
     let url = sendoff_examples::empty_schema("inbox").await?;
-    // What `sendoff migrate` does, once a deployment, in the consumer's own database.
+    // `sendoff migrate` does this once per deployment, in the consumer's own database.
     PostgresStore::new(PostgresConfig::new(&url))?.migrate().await?;
     let mut client = connect(&url).await?;
     client.batch_execute("CREATE TABLE charges (id text)").await?;
 
-    // Every copy of a message carries the same id. A broker sends it again until it is acknowledged.
+    // Every copy of a message has the same id. A broker sends it again until it is acknowledged.
     let id = Uuid::now_v7();
     killed_consumer(&url, id)?;
     charge(&mut client, id, false).await?;

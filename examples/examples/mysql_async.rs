@@ -1,18 +1,16 @@
-//! mysql_async, on MySQL or MariaDB: what may be emitted twice is sent once.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! mysql_async, on MySQL or MariaDB: a message that is emitted twice is sent once.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Pool, TxOpts};
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::mysql::{MysqlConfig, MysqlStore};
 use sendoff::{Message, Outbox};
-use sendoff_mysql_async as _;
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_mysql::{MysqlConfig, MysqlStore};
-use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -21,11 +19,11 @@ async fn main() -> Result<()> {
     let mut conn = pool.get_conn().await?;
     conn.query_drop("CREATE TABLE orders (id INT PRIMARY KEY)").await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = MysqlStore::new(MysqlConfig::new(&url))?;
     store.migrate().await?;
 
-    // The order and the message about it are one transaction. A request that comes again finds the first message.
+    // The order and its message are one transaction. A repeated request finds the first message.
     let outbox = Outbox::new();
     for again in [false, true] {
         let mut tx = conn.start_transaction(TxOpts::new()).await?;
@@ -37,7 +35,7 @@ async fn main() -> Result<()> {
         tx.commit().await?;
     }
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: i32, context: Context| async move {
             println!("{}: order {order}", context.topic());

@@ -1,29 +1,28 @@
-//! Plain SQL: what a service in any language does inside its own transaction.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! Plain SQL: how a service in any language emits inside its own transaction.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::Handlers;
 use sendoff::store::MigrateStore;
-use sendoff::{Delivery, Uuid};
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::Handlers;
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
+use sendoff::{Outgoing, Uuid};
 use tokio_postgres::NoTls;
-use tokio_util::sync::CancellationToken;
 
 const PLACE_ORDER: &str = r#"
     BEGIN;
     INSERT INTO orders (id) VALUES (42);
-    -- A function for a payload in JSON, and one for bytes; they return the id of the message.
+    -- One function is for JSON payloads and one for bytes. They return the id of the message.
     SELECT outbox_emit_json('order.placed', '{"id": 42}', key => 'ada');
     SELECT outbox_emit('order.label', '\x255044462d', content_type => 'application/pdf', headers => '{"tenant": "acme"}');
-    -- Or an INSERT, which needs no other right.
+    -- A plain INSERT needs no other privilege.
     INSERT INTO outbox_message (topic, key, payload) VALUES ('order.paid', 'ada', convert_to('{"id": 42}', 'UTF8'));
     COMMIT;
 "#;
 
-/// Emits once, however often it is called; returns the id of the first message.
+/// Emits once, even if it is called several times. Returns the id of the first message.
 const INVOICE: &str = r#"SELECT outbox_emit_json('invoice.due', '{"id": 7}', idempotency_key => 'invoice-7')"#;
 
 #[tokio::main]
@@ -41,8 +40,8 @@ async fn main() -> Result<()> {
     assert_eq!(first, again);
 
     let handlers = Handlers::builder()
-        .on_raw("*", |delivery: Arc<Delivery>| async move {
-            println!("{}: {} bytes", delivery.topic, delivery.payload.len());
+        .on_raw("*", |outgoing: Arc<Outgoing>| async move {
+            println!("{}: {} bytes", outgoing.topic, outgoing.payload.len());
             Ok(())
         })
         .build()?;

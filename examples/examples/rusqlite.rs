@@ -1,23 +1,22 @@
-//! rusqlite: blocking code that emits, in a file without any server.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! rusqlite: blocking code that emits into a file, without a server.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use rusqlite::{Connection, TransactionBehavior};
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::sqlite::{SqliteConfig, SqliteStore};
 use sendoff::{Message, Outbox};
-use sendoff_relay::Relay;
-use sendoff_rusqlite as _;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
-use tokio_util::sync::CancellationToken;
 
-/// The order and the message about it are one transaction.
+/// The order and its message are one transaction.
 fn place_order(connection: &mut Connection, outbox: &Outbox, order: i64) -> Result<()> {
     let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     tx.execute("INSERT INTO orders VALUES (?1)", [order])?;
-    outbox.emit_blocking(&tx, Message::json("order.placed", &order)?.key("ada"))?;
+    let placed = Message::json("order.placed", &order)?.key("ada");
+    println!("message {}", outbox.emit_blocking(&tx, placed)?.id());
     tx.commit()?;
     Ok(())
 }
@@ -27,15 +26,15 @@ async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("shop.db");
 
-    // What `sendoff migrate` does, once a deployment.
-    let store = SqliteStore::open(SqliteConfig::new(&file))?;
+    // `sendoff migrate` does this once per deployment.
+    let store = SqliteStore::new(SqliteConfig::new(&file))?;
     store.migrate().await?;
 
     let mut connection = Connection::open(&file)?;
     connection.execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY)")?;
     place_order(&mut connection, &Outbox::new(), 42)?;
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: i64, context: Context| async move {
             println!("{}: order {order}", context.topic());

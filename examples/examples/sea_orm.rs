@@ -1,17 +1,15 @@
-//! sea-orm: a model and the message about it.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! sea-orm: a model and its message.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
 use sea_orm::{ActiveModelTrait, ConnectionTrait, Database, IntoActiveModel, TransactionTrait};
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use sendoff::{Message, Outbox};
-use sendoff_relay::Relay;
-use sendoff_sea_orm as _;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
-use tokio_util::sync::CancellationToken;
 
 mod order {
     use sea_orm::entity::prelude::*;
@@ -37,11 +35,11 @@ async fn main() -> Result<()> {
     db.execute_unprepared("CREATE TABLE orders (id bigint PRIMARY KEY, customer text NOT NULL)")
         .await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
-    // The order and the message about it are one transaction.
+    // The order and its message are one transaction.
     let outbox = Outbox::new();
     let tx = db.begin().await?;
     let order = order::Model {
@@ -49,12 +47,11 @@ async fn main() -> Result<()> {
         customer: "ada".to_owned(),
     };
     let order = order.into_active_model().insert(&tx).await?;
-    outbox
-        .emit(&tx, Message::json("order.placed", &order)?.key(&order.customer))
-        .await?;
+    let placed = Message::json("order.placed", &order)?.key(&order.customer);
+    println!("message {}", outbox.emit(&tx, placed).await?.id());
     tx.commit().await?;
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: order::Model, context: Context| async move {
             println!("{}: {order:?}", context.topic());

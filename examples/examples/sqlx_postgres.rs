@@ -1,19 +1,17 @@
 //! sqlx on PostgreSQL, with the relay inside the service: it delivers milliseconds after the commit.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use sendoff::{Message, Outbox};
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_sqlx as _;
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use serde::{Deserialize, Serialize};
 use sqlx::PgPool;
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, PartialEq, Serialize, Deserialize)]
 struct Order {
@@ -29,7 +27,7 @@ async fn main() -> Result<()> {
         .execute(&pool)
         .await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
@@ -38,7 +36,7 @@ async fn main() -> Result<()> {
     let (handled, mut orders) = mpsc::unbounded_channel();
     let handlers = Handlers::builder()
         .on("order.*", move |order: Order, context: Context| {
-            println!("message {} is here: {order:?}", context.id());
+            println!("message {} arrived: {order:?}", context.id());
             let handled = handled.clone();
             async move { Ok(handled.send(order)?) }
         })
@@ -51,7 +49,7 @@ async fn main() -> Result<()> {
     let stop = CancellationToken::new();
     let relay = tokio::spawn(relay.run(stop.clone()));
 
-    // The service: its row and the message about it are one transaction.
+    // The service: its row and the message are one transaction.
     let order = Order {
         id: 42,
         customer: "ada".to_owned(),
@@ -62,9 +60,8 @@ async fn main() -> Result<()> {
         .bind(&order.customer)
         .execute(&mut *tx)
         .await?;
-    outbox
-        .emit(&mut tx, Message::json("order.placed", &order)?.key(&order.customer))
-        .await?;
+    let placed = Message::json("order.placed", &order)?.key(&order.customer);
+    println!("message {}", outbox.emit(&mut tx, placed).await?.id());
     tx.commit().await?;
     outbox.wake();
 

@@ -1,26 +1,24 @@
-//! sqlx on SQLite: an outbox in a file, without any server.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+//! sqlx on SQLite: an outbox in a file, without a server.
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::sqlite::{SqliteConfig, SqliteStore};
 use sendoff::{Message, Outbox};
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_sqlx as _;
-use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 use sqlx::SqlitePool;
 use sqlx::sqlite::SqliteConnectOptions;
-use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("shop.db");
 
-    // What `sendoff migrate` does, once a deployment.
-    let store = SqliteStore::open(SqliteConfig::new(&file))?;
+    // `sendoff migrate` does this once per deployment.
+    let store = SqliteStore::new(SqliteConfig::new(&file))?;
     store.migrate().await?;
 
     let pool = SqlitePool::connect_with(SqliteConnectOptions::new().filename(&file)).await?;
@@ -29,23 +27,21 @@ async fn main() -> Result<()> {
         .await?;
     let outbox = Outbox::new();
 
-    // The order and the message about it are one transaction.
+    // The order and its message are one transaction.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query("INSERT INTO orders VALUES (42)").execute(&mut *tx).await?;
-    outbox
-        .emit(&mut tx, Message::json("order.placed", &42)?.key("ada"))
-        .await?;
+    let placed = Message::json("order.placed", &42)?.key("ada");
+    println!("message {}", outbox.emit(&mut tx, placed).await?.id());
     tx.commit().await?;
 
-    // Nobody hears of an order that is taken back.
+    // After a rollback no message is delivered.
     let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
     sqlx::query("INSERT INTO orders VALUES (43)").execute(&mut *tx).await?;
-    outbox
-        .emit(&mut tx, Message::json("order.placed", &43)?.key("ada"))
-        .await?;
+    let placed = Message::json("order.placed", &43)?.key("ada");
+    println!("message {}", outbox.emit(&mut tx, placed).await?.id());
     tx.rollback().await?;
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: i64, context: Context| async move {
             println!("{}: order {order}", context.topic());

@@ -1,17 +1,15 @@
 //! tokio-postgres: many messages in one statement.
-#![allow(clippy::print_stdout, reason = "an example talks to its reader")]
+#![allow(clippy::print_stdout, reason = "an example prints for its reader")]
 
 use std::sync::Arc;
 
 use anyhow::Result;
+use sendoff::relay::{CancellationToken, Relay};
+use sendoff::sinks::handlers::{Context, Handlers};
 use sendoff::store::MigrateStore;
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use sendoff::{Message, Outbox};
-use sendoff_relay::Relay;
-use sendoff_sink_handlers::{Context, Handlers};
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
-use sendoff_tokio_postgres as _;
 use tokio_postgres::NoTls;
-use tokio_util::sync::CancellationToken;
 
 #[tokio::main]
 async fn main() -> Result<()> {
@@ -20,20 +18,22 @@ async fn main() -> Result<()> {
     tokio::spawn(connection);
     client.batch_execute("CREATE TABLE orders (id int PRIMARY KEY)").await?;
 
-    // What `sendoff migrate` does, once a deployment.
+    // `sendoff migrate` does this once per deployment.
     let store = PostgresStore::new(PostgresConfig::new(&url))?;
     store.migrate().await?;
 
-    // Three orders and the messages about them are one transaction, and the messages one statement.
+    // Three orders and their messages are one transaction, and the messages are one statement.
     let outbox = Outbox::new();
     let messages = [1, 2, 3].map(|order| Message::json("order.placed", &order).map(|message| message.key("ada")));
     let messages: Vec<Message> = messages.into_iter().collect::<Result<_, _>>()?;
     let tx = client.transaction().await?;
     tx.execute("INSERT INTO orders VALUES (1), (2), (3)", &[]).await?;
-    outbox.emit_many(&tx, messages).await?;
+    for emitted in outbox.emit_many(&tx, messages).await? {
+        println!("message {}", emitted.id());
+    }
     tx.commit().await?;
 
-    // A relay that delivers what there is, and stops. A service runs one in the background, or `sendoff relay`.
+    // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()
         .on("order.*", |order: i32, context: Context| async move {
             println!("{}: order {order}", context.topic());

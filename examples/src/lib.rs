@@ -1,4 +1,4 @@
-//! Runnable examples of Sendoff, one a file in `examples/`; this crate only gives them an empty place to write to.
+//! Runnable examples of Sendoff, one per file in `examples/`. This crate only gives each an empty schema or database.
 //!
 //! ```sh
 //! cargo run -p sendoff-examples --example sqlx_sqlite
@@ -7,19 +7,22 @@
 //! ```
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+mod docs;
+
 use anyhow::{Context, Result};
 use mysql_async::Conn;
 use mysql_async::prelude::Queryable;
 use tokio_postgres::NoTls;
 
-/// The URL of an empty schema in the database at `DATABASE_URL`: what is created through it disturbs nobody. An
+/// The URL of an empty schema in the database at `DATABASE_URL`, so that an example changes nothing else. An
 /// application uses its own URL instead.
 ///
 /// # Errors
 /// When `DATABASE_URL` is not set, or the schema cannot be created.
 pub async fn empty_schema(name: &str) -> Result<String> {
     let url = std::env::var("DATABASE_URL")
-        .context("DATABASE_URL is not set: give the URL of a PostgreSQL database in which a schema may be created")?;
+        .context("DATABASE_URL is not set: set it to a PostgreSQL database in which a schema can be created")?;
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await?;
     tokio::spawn(connection);
     let schema = format!("sendoff_example_{name}");
@@ -38,8 +41,10 @@ pub async fn empty_schema(name: &str) -> Result<String> {
 /// When `DATABASE_URL` is not set, or the database cannot be created.
 pub async fn empty_mysql_database(name: &str) -> Result<String> {
     let url = std::env::var("DATABASE_URL")
-        .context("DATABASE_URL is not set: give the URL of a MySQL server on which a database may be created")?;
-    let (server, _) = url.rsplit_once('/').context("DATABASE_URL names no database")?;
+        .context("DATABASE_URL is not set: set it to a MySQL server on which a database can be created")?;
+    let (server, _) = url
+        .rsplit_once('/')
+        .context("DATABASE_URL names no database: write it like mysql://root@localhost/shop")?;
     let database = format!("sendoff_example_{name}");
     let mut conn = Conn::from_url(&url).await?;
     conn.query_drop(format!(

@@ -1,5 +1,5 @@
-//! The program at the top of docs/celery.md is the one that is compiled and run as an example.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! The first program in docs/celery.md is the same as the example that is compiled and run.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
 const DOC: &str = include_str!("../../docs/celery.md");
 const EXAMPLE: &str = include_str!("../examples/celery.rs");

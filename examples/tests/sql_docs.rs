@@ -1,9 +1,9 @@
-//! The snippets in docs/sql.md, but for the one in Go, run exactly as they stand there.
+//! The snippets in docs/sql.md run exactly as they stand there, except the one in Go.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "in a test that is how it fails"
+    reason = "a test fails by panicking"
 )]
 
 use std::path::{Path, PathBuf};
@@ -11,12 +11,12 @@ use std::process::Command;
 
 use sendoff::emit::Names;
 use sendoff::store::MigrateStore;
-use sendoff_store_postgres::{PostgresConfig, PostgresStore};
+use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
 use tokio_postgres::{Client, NoTls};
 
 const DOC: &str = include_str!("../../docs/sql.md");
 
-/// The block below this heading.
+/// The first code block below this heading.
 fn block(heading: &str) -> &'static str {
     let section = DOC.split("\n## ").find(|section| section.starts_with(heading));
     let section = section.unwrap_or_else(|| panic!("docs/sql.md has no section {heading}"));
@@ -31,17 +31,14 @@ fn env(name: &str) -> String {
     std::env::var(name).unwrap_or_else(|_| panic!("{name} is not set: run the tests with `cargo xtask test`"))
 }
 
-/// An empty schema with the outbox and a table of orders, and a URL whose search path leads there.
+/// An empty schema with the outbox and the page's table of orders, and a URL whose search path is that schema.
 async fn schema(name: &str) -> (Client, String) {
     let url = env("SENDOFF_TEST_POSTGRES_URL");
     let (client, connection) = tokio_postgres::connect(&url, NoTls).await.unwrap();
     tokio::spawn(connection);
     let fresh = format!("DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}; SET search_path = {name}");
     client.batch_execute(&fresh).await.unwrap();
-    client
-        .batch_execute("CREATE TABLE orders (id bigint PRIMARY KEY, total numeric NOT NULL)")
-        .await
-        .unwrap();
+    client.batch_execute(block("The table of the examples")).await.unwrap();
     let config = PostgresConfig::new(url.clone()).names(Names::new(Some(name), Names::PREFIX).unwrap());
     PostgresStore::new(config).unwrap().migrate().await.unwrap();
     (client, format!("{url}?options=-c%20search_path%3D{name}"))
@@ -56,7 +53,7 @@ fn run(command: &mut Command, url: &str) {
     );
 }
 
-/// A file with this text, in a folder of its own.
+/// A file with this text.
 fn file(folder: &Path, name: &str, text: &str) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, text).unwrap();
@@ -82,18 +79,47 @@ fn pair(payload: &str, key: &str) -> (String, String) {
     (payload.to_owned(), key.to_owned())
 }
 
+fn run_psql(folder: &Path, url: &str) {
+    let script = file(folder, "emit.sql", block("psql"));
+    let psql = Path::new(&env("SENDOFF_TEST_PG_BIN")).join("psql");
+    run(
+        Command::new(psql)
+            .args(["-v", "ON_ERROR_STOP=1", "-q", "-d", url, "-f"])
+            .arg(script),
+        url,
+    );
+}
+
+fn run_python(folder: &Path, url: &str) {
+    let script = file(folder, "emit.py", block("Python"));
+    run(Command::new(env("SENDOFF_TEST_PYTHON")).arg(script), url);
+}
+
+fn run_node(folder: &Path, url: &str) {
+    let script = file(folder, "emit.cjs", block("Node.js"));
+    run(
+        Command::new("node")
+            .arg(script)
+            .env("NODE_PATH", env("SENDOFF_TEST_NODE_PATH")),
+        url,
+    );
+}
+
+#[tokio::test]
+async fn the_snippets_run_one_after_the_other_on_one_database() {
+    let (client, url) = schema("sql_docs_all").await;
+    let folder = tempfile::tempdir().unwrap();
+    run_psql(folder.path(), &url);
+    run_python(folder.path(), &url);
+    run_node(folder.path(), &url);
+    assert_eq!((emitted(&client).await.len(), orders(&client).await), (5, 5));
+}
+
 #[tokio::test]
 async fn the_snippet_for_psql_emits() {
     let (client, url) = schema("sql_docs_psql").await;
     let folder = tempfile::tempdir().unwrap();
-    let script = file(folder.path(), "emit.sql", block("psql"));
-    let psql = Path::new(&env("SENDOFF_TEST_PG_BIN")).join("psql");
-    run(
-        Command::new(psql)
-            .args(["-v", "ON_ERROR_STOP=1", "-q", "-d", &url, "-f"])
-            .arg(script),
-        &url,
-    );
+    run_psql(folder.path(), &url);
     let payloads = [
         r#"{"order": 1, "total": "12.50"}"#,
         r#"{"order": 2, "file": "orders\\2.pdf"}"#,
@@ -110,15 +136,14 @@ async fn the_snippet_for_psql_emits() {
 async fn the_snippet_for_python_emits_once() {
     let (client, url) = schema("sql_docs_python").await;
     let folder = tempfile::tempdir().unwrap();
-    let script = file(folder.path(), "emit.py", block("Python"));
-    run(Command::new(env("SENDOFF_TEST_PYTHON")).arg(&script), &url);
+    run_python(folder.path(), &url);
     assert_eq!(
         emitted(&client).await,
-        [pair(r#"{"order": 3, "total": "20.00"}"#, "customer-8")]
+        [pair(r#"{"order": 4, "total": "20.00"}"#, "customer-8")]
     );
     // The order is gone, its idempotency key is not.
     client.batch_execute("DELETE FROM orders").await.unwrap();
-    run(Command::new(env("SENDOFF_TEST_PYTHON")).arg(&script), &url);
+    run_python(folder.path(), &url);
     assert_eq!((emitted(&client).await.len(), orders(&client).await), (1, 1));
 }
 
@@ -126,16 +151,10 @@ async fn the_snippet_for_python_emits_once() {
 async fn the_snippet_for_node_emits() {
     let (client, url) = schema("sql_docs_node").await;
     let folder = tempfile::tempdir().unwrap();
-    let script = file(folder.path(), "emit.cjs", block("Node.js"));
-    run(
-        Command::new("node")
-            .arg(script)
-            .env("NODE_PATH", env("SENDOFF_TEST_NODE_PATH")),
-        &url,
-    );
+    run_node(folder.path(), &url);
     assert_eq!(
         emitted(&client).await,
-        [pair(r#"{"order":4,"total":"5.00"}"#, "customer-9")]
+        [pair(r#"{"order":5,"total":"5.00"}"#, "customer-9")]
     );
     let headers: String = client
         .query_one("SELECT headers::text FROM outbox_message", &[])
@@ -149,16 +168,13 @@ async fn the_snippet_for_node_emits() {
 fn the_snippet_for_sqlite_emits() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("orders.db");
-    let store = sendoff_store_sqlite::SqliteStore::open(sendoff_store_sqlite::SqliteConfig::new(&path)).unwrap();
+    let store = sendoff::stores::sqlite::SqliteStore::new(sendoff::stores::sqlite::SqliteConfig::new(&path)).unwrap();
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(store.migrate()).unwrap();
     let connection = rusqlite::Connection::open(&path).unwrap();
-    connection
-        .execute_batch("CREATE TABLE orders (id INTEGER PRIMARY KEY, total TEXT NOT NULL)")
-        .unwrap();
     connection.execute_batch(block("SQLite")).unwrap();
     let payload: Vec<u8> = connection
         .query_row("SELECT payload FROM outbox_message", [], |row| row.get(0))
         .unwrap();
-    assert_eq!(payload, br#"{"order": 6}"#);
+    assert_eq!(payload, br#"{"order": 1}"#);
 }

@@ -14,7 +14,7 @@ pub(super) struct Database {
 }
 
 impl Database {
-    /// Creates it anew, and has the server write to disk first what earlier measurements left in its memory.
+    /// Creates it again. A checkpoint first writes to disk what earlier measurements left in the server's memory.
     pub(super) async fn create() -> Result<Self> {
         let database = Self {
             server: subject::connect().await?,
@@ -31,7 +31,7 @@ impl Database {
         &self.url
     }
 
-    /// Removes it, so that the server has nothing to clean up in it while the next is measured.
+    /// Drops it, so that the server has nothing to clean up in it during the next measurement.
     pub(super) async fn drop(self) -> Result<()> {
         self.remove().await
     }
@@ -51,7 +51,7 @@ fn with_database(url: &str, name: &str) -> Result<String> {
     let (server, _) = address
         .rsplit_once('/')
         .filter(|(server, _)| !server.ends_with('/'))
-        .context("SENDOFF_TEST_POSTGRES_URL names no database: run it as `cargo xtask bench GROUP`")?;
+        .context("SENDOFF_TEST_POSTGRES_URL names no database: run `cargo xtask bench GROUP`")?;
     Ok(format!("{server}/{name}{parameters}"))
 }
 

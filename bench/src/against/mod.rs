@@ -1,4 +1,4 @@
-//! Against another revision: the same part by its benchmark program and by ours, in turns.
+//! Comparison with another revision: its benchmark program and ours measure the same part in turns.
 
 mod database;
 mod program;
@@ -13,7 +13,7 @@ use crate::Group;
 use crate::figure::{Figures, Goal, Revisions};
 use crate::part::Part;
 
-/// What counts as no slower.
+/// The ratio that counts as no slower.
 const NO_SLOWER: f64 = 0.97;
 
 /// The two programs, and what they measure.
@@ -32,7 +32,7 @@ enum Side {
 }
 
 impl Against {
-    /// Fails now, before anything is measured, when the other program cannot measure what is wanted.
+    /// Fails before anything is measured if the other program does not know a part.
     pub(crate) async fn prepare(theirs: &Path, revisions: Revisions, parts: Vec<Part>) -> Result<Self> {
         let theirs = Program::open(theirs, &revisions.theirs).await?;
         for part in &parts {
@@ -71,7 +71,7 @@ impl Against {
     }
 }
 
-/// The parts of a group that are asked for.
+/// The selected parts of a group.
 pub(crate) fn parts(figures: &Figures, group: Option<Group>) -> Result<Vec<Part>> {
     let parts: Vec<Part> = Part::all()
         .iter()
@@ -81,14 +81,14 @@ pub(crate) fn parts(figures: &Figures, group: Option<Group>) -> Result<Vec<Part>
     let known: Vec<String> = Part::all().iter().map(|part| part.figure()).collect();
     ensure!(
         !parts.is_empty(),
-        "nothing that is selected can be measured against another revision: select a group, and with `--only` a figure, \
-         that has one of {}",
+        "none of the selected figures can be measured against another revision: select a group, or a figure with `--only`, \
+         that includes one of {}",
         known.join(", ")
     );
     Ok(parts)
 }
 
-/// Who measures first and who second: the first of a round meets another server than the second, so they take turns.
+/// Who measures first: the server is in another state for the second one of a round, so they alternate.
 fn order(round: usize) -> [Side; 2] {
     if round % 2 == 1 {
         [Side::Ours, Side::Theirs]
@@ -97,7 +97,7 @@ fn order(round: usize) -> [Side; 2] {
     }
 }
 
-/// One measurement, with a database that nobody used before. The program migrates it: schemas differ between revisions.
+/// One measurement, in a new database. The program migrates it, because schemas differ between revisions.
 async fn once(program: &Program, part: Part) -> Result<f64> {
     if !part.uses_postgres() {
         return program.measure(part, None).await;

@@ -1,4 +1,4 @@
-//! A benchmark program, of this revision or another, that measures one part as a process of its own.
+//! A benchmark program, of this revision or another, that measures one part in a separate process.
 
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -10,16 +10,16 @@ use tokio::process::Command;
 
 use crate::part::Part;
 
-/// No part takes nearly as long, not even on a busy machine.
+/// Far longer than any part takes, even on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The code with which a command line is refused that a program does not understand.
+/// The exit code for a command line that a program does not understand.
 const NOT_UNDERSTOOD: i32 = 2;
 
 pub(super) struct Program {
     path: PathBuf,
     revision: String,
-    /// The names that it knows; `None` for revisions from before there were parts.
+    /// The parts that it knows; `None` for revisions without parts.
     parts: Option<Vec<String>>,
 }
 
@@ -40,7 +40,7 @@ impl Program {
         Ok(program)
     }
 
-    /// Whether it can measure the part, as far as can be said before it does.
+    /// Fails if it does not know the part. An old revision is only found out when it measures.
     pub(super) fn check(&self, part: Part) -> Result<()> {
         let known = self.parts.as_ref();
         ensure!(
@@ -52,7 +52,7 @@ impl Program {
         Ok(())
     }
 
-    /// Messages a second.
+    /// Messages per second.
     pub(super) async fn measure(&self, part: Part, postgres: Option<&str>) -> Result<f64> {
         let earlier = part.earlier();
         let arguments = match self.parts {
@@ -75,7 +75,7 @@ impl Program {
     }
 
     async fn run(&self, arguments: &[&str], postgres: Option<&str>) -> Result<Output> {
-        // The kernel ends it with this process, also when that is killed.
+        // The kernel ends it together with this process, even if this process is killed.
         let mut command = Command::new("setpriv");
         command.arg("--pdeathsig=KILL").arg(&self.path).args(arguments);
         command.stdin(Stdio::null()).kill_on_drop(true);
@@ -106,7 +106,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The rate in what `--part` prints. Another backlog would be another measurement.
+/// The rate in the output of `--part`. A rate for another backlog cannot be compared.
 fn answer(stdout: &str, part: Part) -> Result<f64> {
     let answer: Value = serde_json::from_str(stdout).context("the answer is not JSON")?;
     ensure!(answer["part"] == part.name(), "it measured {}", answer["part"]);

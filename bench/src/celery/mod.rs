@@ -1,4 +1,4 @@
-//! Group `celery`: 20,000 tasks in the tables of django-celery-outbox, by its own relay and by ours.
+//! Group `celery`: 20,000 tasks in the tables of django-celery-outbox, relayed by its own relay and by ours.
 
 mod process;
 mod queue;
@@ -22,7 +22,7 @@ use self::replay::{Recorder, Recording};
 use self::table::Table;
 use crate::figure::{Figures, Goal};
 
-/// Large batches for both, and one with the broker at a time: so the order of the table is kept.
+/// Large batches for both, and one batch in flight at a time, so that the order of the table is kept.
 const PYTHON_FLAGS: [&str; 4] = ["--batch-size", "1000", "--publish-concurrency", "1"];
 const BATCH: u32 = 2000;
 const QUEUE: &str = "bench";
@@ -39,7 +39,7 @@ pub(crate) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// `confirms` are the settings of the Python relay to compare with; the goal is for the first.
+/// `confirms` are settings of the Python relay; the goal applies to the first.
 async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&str]) -> Result<()> {
     let table = Table::create().await?;
     let mut ratios = vec![Vec::new(); confirms.len()];
@@ -74,7 +74,7 @@ async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&st
                 queue::remove(url, QUEUE).await?;
                 let limit = recording.replay().await?;
                 figures.progress(&format!(
-                    "{broker}, round {round}, the same bytes by nobody: {limit:.0}/s"
+                    "{broker}, round {round}, the same bytes without a relay: {limit:.0}/s"
                 ));
                 of_limit.push(ours.rate / limit);
                 limit_of_python.push(limit / theirs.rate);
@@ -97,7 +97,7 @@ async fn compare(figures: &mut Figures, broker: &str, url: &str, confirms: &[&st
     Ok(())
 }
 
-/// What our relay sends for the backlog, to be sent again without a relay.
+/// Records the bytes that our relay sends for the backlog, to send them again without a relay.
 async fn record(table: &Table, url: &str) -> Result<Recording> {
     queue::remove(url, QUEUE).await?;
     let recorder = Recorder::start(url).await?;
@@ -108,12 +108,13 @@ async fn record(table: &Table, url: &str) -> Result<Recording> {
 fn told(figures: &Figures, broker: &str, round: usize, who: &str, drain: &Drain) {
     let Drain { rate, cpu_us, rss_mib } = drain;
     figures.progress(&format!(
-        "{broker}, round {round}, {who}: {rate:.0}/s, {cpu_us:.1} µs of CPU a task, peak {rss_mib:.0} MiB"
+        "{broker}, round {round}, {who}: {rate:.0}/s, {cpu_us:.1} µs of CPU per task, peak {rss_mib:.0} MiB"
     ));
 }
 
 fn python(table: &Table, broker: &str, confirm: &str) -> Result<Command> {
-    let python = std::env::var_os("SENDOFF_TEST_DJANGO").context("no Django: run it as `cargo xtask bench celery`")?;
+    let python = std::env::var_os("SENDOFF_TEST_DJANGO")
+        .context("SENDOFF_TEST_DJANGO is not set: run `cargo xtask bench celery`")?;
     let mut command = Command::new(python);
     command
         .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/../bin/sendoff/tests/django"))
@@ -124,7 +125,7 @@ fn python(table: &Table, broker: &str, confirm: &str) -> Result<Command> {
         .env("SHOP_BROKER", broker)
         .env("SHOP_BACKEND", "cache+memory://")
         .env("SHOP_QUEUE", QUEUE)
-        // As Celery does unless told otherwise: neither relay has priorities to tell, and they cost the broker a third more.
+        // Celery's default. Neither relay sends priorities, and a queue with priorities costs the broker a third more.
         .env("SHOP_MAX_PRIORITY", "")
         .env("SHOP_CONFIRM", confirm);
     Ok(command)
@@ -139,7 +140,7 @@ fn ours(table: &Table, broker: &str) -> Result<Command> {
     Ok(command)
 }
 
-/// Relays until it is killed: what `sendoff celery-relay` does.
+/// Relays until the process is killed, like `sendoff celery-relay`.
 pub(crate) async fn relay() -> Result<()> {
     let database = Database::Postgres(std::env::var("SENDOFF_BENCH_DATABASE")?);
     let config = CeleryConfig {

@@ -1,4 +1,4 @@
-//! A relay as a process of its own: how fast it drains, and what that costs.
+//! A relay in a separate process: how fast it drains, and what that costs.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -7,17 +7,17 @@ use anyhow::{Context, Result, ensure};
 
 use super::table::{BACKLOG, Table};
 
-/// What a drain came to.
+/// The result of a drain.
 pub(super) struct Drain {
-    /// Tasks a second.
+    /// Tasks per second.
     pub(super) rate: f64,
-    /// Processor time of the relay a task.
+    /// Processor time of the relay per task.
     pub(super) cpu_us: f64,
-    /// The most memory that it had.
+    /// Its peak memory.
     pub(super) rss_mib: f64,
 }
 
-/// Ends with its owner.
+/// Is killed when it is dropped.
 struct Running(Child);
 
 impl Drop for Running {
@@ -27,9 +27,9 @@ impl Drop for Running {
     }
 }
 
-/// Fills the table and has the relay empty it. Counted from the first tasks that are gone: how long a program takes to start
-/// is not the question. The table is asked for single rows, and counted only at the two ends: on a machine whose cores are
-/// all busy, counting it all the time would be a part of what is measured.
+/// Fills the table and lets the relay empty it. The clock starts when the first tasks are gone, so that the start of
+/// the program is not measured. Only single rows are looked up in between, and the table is counted at the start and
+/// at the end: on a busy machine, repeated counting would distort the measurement.
 pub(super) async fn drain(table: &Table, mut command: Command) -> Result<Drain> {
     table.fill().await?;
     let (first, last) = table.ends().await?;
@@ -41,7 +41,7 @@ pub(super) async fn drain(table: &Table, mut command: Command) -> Result<Drain> 
     loop {
         match start {
             None if !table.has(first).await? => start = Some((Instant::now(), table.left().await?, cpu_us(pid)?)),
-            // Those before it may come later than the last, if a batch had to be sent again.
+            // Earlier tasks may be sent after the last one, if a batch had to be sent again.
             Some((since, before, cpu_before)) if !table.has(last).await? && table.left().await? == 0 => {
                 let tasks = before as f64;
                 return Ok(Drain {
@@ -65,9 +65,18 @@ pub(super) async fn drain(table: &Table, mut command: Command) -> Result<Drain> 
 /// User and system time so far, of all threads. The kernel counts in hundredths of a second.
 fn cpu_us(pid: u32) -> Result<f64> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let (_, fields) = stat.rsplit_once(") ").context("an odd stat")?;
+    let (_, fields) = stat
+        .rsplit_once(") ")
+        .context("/proc/PID/stat has an unexpected format")?;
     let mut fields = fields.split(' ').skip(11);
-    let mut ticks = || anyhow::Ok(fields.next().context("an odd stat")?.parse::<f64>()?);
+    let mut ticks = || {
+        anyhow::Ok(
+            fields
+                .next()
+                .context("/proc/PID/stat has an unexpected format")?
+                .parse::<f64>()?,
+        )
+    };
     Ok((ticks()? + ticks()?) * 10_000.0)
 }
 
@@ -77,6 +86,10 @@ fn peak_mib(pid: u32) -> Result<f64> {
         .lines()
         .find(|line| line.starts_with("VmHWM:"))
         .context("no VmHWM")?;
-    let kib: f64 = line.split_whitespace().nth(1).context("an odd VmHWM")?.parse()?;
+    let kib: f64 = line
+        .split_whitespace()
+        .nth(1)
+        .context("VmHWM has an unexpected format")?
+        .parse()?;
     Ok(kib / 1024.0)
 }

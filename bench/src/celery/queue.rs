@@ -4,7 +4,7 @@ use anyhow::Result;
 use lapin::options::QueueDeleteOptions;
 use lapin::{Connection, ConnectionProperties};
 
-/// Removes it, so that every drain begins with the broker as it was: the fuller a queue is, the more it costs to add to it.
+/// Removes it, so that every drain begins with an empty queue: adding to a fuller queue costs more.
 pub(super) async fn remove(broker: &str, queue: &str) -> Result<()> {
     if broker.starts_with("redis") {
         let mut connection = redis::Client::open(broker)?.get_multiplexed_async_connection().await?;

@@ -1,4 +1,4 @@
-//! What the broker itself can take: what a relay once sent to it, sent again by a client that does nothing else.
+//! The limit of the broker: a client that does nothing else sends the recorded bytes of a relay again.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,7 +16,7 @@ const METHOD: u8 = 1;
 const PUBLISH: [u8; 4] = [0, 60, 0, 40];
 const ACK: [u8; 4] = [0, 60, 0, 80];
 
-/// Stands between a relay and the broker, and keeps what the relay says.
+/// A proxy between a relay and the broker that records what the relay sends.
 pub(super) struct Recorder {
     /// Where the relay connects.
     pub(super) url: String,
@@ -25,10 +25,10 @@ pub(super) struct Recorder {
 
 type Said = Arc<Mutex<Vec<u8>>>;
 
-/// What a relay said on the connection on which it published.
+/// What a relay sent on the connection that it published on.
 pub(super) struct Recording {
     broker: String,
-    /// Login, declarations and the like: each waits for an answer.
+    /// Login, declarations and so on: each waits for an answer.
     before: Vec<Vec<u8>>,
     publishes: Vec<u8>,
     count: u64,
@@ -70,7 +70,7 @@ impl Recorder {
 impl Recording {
     fn of(broker: String, bytes: &[u8]) -> Result<Self> {
         // The first eight bytes name the protocol.
-        let (hello, mut rest) = bytes.split_at_checked(8).context("nothing was said")?;
+        let (hello, mut rest) = bytes.split_at_checked(8).context("the relay sent nothing")?;
         let mut frames = vec![hello];
         let mut publishes: BTreeMap<&[u8], (usize, u64)> = BTreeMap::new();
         while let Some((frame, behind)) = frame(rest) {
@@ -81,11 +81,11 @@ impl Recording {
             frames.push(frame);
             rest = behind;
         }
-        // On another channel there may be a few, to find out whether an exchange is there.
+        // Another channel may have a few, which check that an exchange exists.
         let (first, count) = publishes
             .into_values()
             .max_by_key(|(_, count)| *count)
-            .context("no publish")?;
+            .context("the relay published nothing")?;
         Ok(Self {
             broker,
             before: frames[..first].iter().map(|frame| frame.to_vec()).collect(),
@@ -94,7 +94,7 @@ impl Recording {
         })
     }
 
-    /// Tasks a second until all of them are confirmed.
+    /// Tasks per second until all of them are confirmed.
     pub(super) async fn replay(&self) -> Result<f64> {
         let (reading, mut writing) = TcpStream::connect(&self.broker).await?.into_split();
         let confirmed = tokio::spawn(confirmed(reading, self.count));
@@ -109,7 +109,7 @@ impl Recording {
     }
 }
 
-/// When the last of so many was confirmed.
+/// When the last of `count` tasks was confirmed.
 async fn confirmed(mut reading: OwnedReadHalf, count: u64) -> Result<Instant> {
     let mut bytes = Vec::new();
     loop {
@@ -122,11 +122,14 @@ async fn confirmed(mut reading: OwnedReadHalf, count: u64) -> Result<Instant> {
             }
         }
         bytes.drain(..used);
-        ensure!(reading.read_buf(&mut bytes).await? > 0, "RabbitMQ hung up");
+        ensure!(
+            reading.read_buf(&mut bytes).await? > 0,
+            "RabbitMQ closed the connection"
+        );
     }
 }
 
-/// The first whole frame, and what is behind it.
+/// The first complete frame, and the bytes after it.
 fn frame(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let length = bytes.get(3..FRAME_HEAD)?.try_into().ok().map(u32::from_be_bytes)?;
     bytes.split_at_checked(FRAME_HEAD + usize::try_from(length).ok()? + 1)

@@ -1,4 +1,4 @@
-//! The tables as Django's migrations make them.
+//! The tables as Django's migrations create them.
 
 use anyhow::{Context, Result};
 use tokio_postgres::Client;
@@ -11,10 +11,10 @@ const DDL: &str = include_str!("../../../stores/django-celery/tests/fixtures/pos
 /// How many tasks are drained.
 pub(super) const BACKLOG: i64 = 20_000;
 
-/// `celery_outbox`, in a schema of its own.
+/// `celery_outbox`, in a separate schema.
 pub(super) struct Table {
     client: Client,
-    /// Where a relay finds it.
+    /// The URL for a relay.
     pub(super) url: String,
 }
 
@@ -33,7 +33,7 @@ impl Table {
         })
     }
 
-    /// Puts the backlog in, as an application would have written it over time.
+    /// Inserts the backlog as an application would have written it.
     pub(super) async fn fill(&self) -> Result<()> {
         let sql = format!(
             "TRUNCATE celery_outbox;
@@ -50,20 +50,20 @@ impl Table {
         Ok(())
     }
 
-    /// The first and the last of the backlog.
+    /// The first and the last id of the backlog.
     pub(super) async fn ends(&self) -> Result<(i64, i64)> {
         let sql = "SELECT min(id), max(id) FROM celery_outbox";
         let row = self.client.query_one(sql, &[]).await?;
         Ok((row.get(0), row.get(1)))
     }
 
-    /// Whether this one is left: cheap enough to be asked all the time.
+    /// Whether this task is left: cheap enough to call repeatedly.
     pub(super) async fn has(&self, id: i64) -> Result<bool> {
         let sql = "SELECT EXISTS (SELECT FROM celery_outbox WHERE id = $1)";
         Ok(self.client.query_one(sql, &[&id]).await?.get(0))
     }
 
-    /// How many are left.
+    /// How many tasks are left.
     pub(super) async fn left(&self) -> Result<i64> {
         Ok(self
             .client
@@ -72,10 +72,10 @@ impl Table {
             .get(0))
     }
 
-    /// The database as Django is told.
+    /// The database as a Django setting.
     pub(super) fn for_django(&self) -> Result<String> {
         let config: tokio_postgres::Config = url()?.parse()?;
-        let host = match config.get_hosts().first().context("a URL without a host")? {
+        let host = match config.get_hosts().first().context("the PostgreSQL URL has no host")? {
             tokio_postgres::config::Host::Tcp(host) => host.clone(),
             tokio_postgres::config::Host::Unix(path) => path.display().to_string(),
         };

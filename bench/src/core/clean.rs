@@ -1,4 +1,4 @@
-//! Whether those who emit notice that a relay cleans up.
+//! Whether emits get slower while a relay cleans up.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,11 +12,11 @@ use crate::figure::{Figures, Goal, quantile};
 use crate::subject::{Relays, Schema, connect};
 
 const RATE: u64 = 500;
-/// Long enough for some forty emits above the 99th of a hundred.
+/// Long enough for about forty emits above the 99th percentile.
 const SECONDS: u64 = 8;
-/// More than a relay cleans up in that time, with the delivered messages.
+/// More than a relay cleans up in that time, together with the delivered messages.
 const KEYS: i64 = 40_000;
-/// About half of what it cleans up.
+/// About half of what it cleans up in that time.
 const DELIVERED: i64 = 10_000;
 const RETENTION: Duration = Duration::from_secs(3 * 24 * 60 * 60);
 
@@ -27,7 +27,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     }
     let mut ratios = Vec::new();
     for round in 1..=figures.rounds {
-        // They take turns in going first: the disk itself differs from one minute to the next.
+        // They alternate in going first, because the speed of the disk varies from minute to minute.
         let (quiet, cleaning) = if round % 2 == 0 {
             let quiet = emit(false).await?;
             (quiet, emit(true).await?)
@@ -44,8 +44,8 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// The 99th of a hundred times that an emit with its commit takes, in milliseconds, beside a relay that cleans up all the
-/// time, or that has nothing to clean up. There are as many old keys and delivered messages either way.
+/// The 99th percentile of the time for an emit with its commit, in milliseconds, beside a relay that cleans up
+/// constantly, or that has nothing to clean up. The number of keys and delivered messages is the same in both cases.
 async fn emit(cleaning: bool) -> Result<f64> {
     let schema = Schema::fresh("bench_clean").await?;
     fill(&schema, cleaning).await?;
@@ -65,9 +65,9 @@ async fn emit(cleaning: bool) -> Result<f64> {
         let since = Instant::now();
         let tx = client.transaction().await?;
         let message = Message::bytes("bench.topic", "application/octet-stream", vec![7; 256]);
-        outbox.emit(&tx, message).await?;
+        let _ = outbox.emit(&tx, message).await?;
         tx.commit().await?;
-        // The first warms caches and connections up.
+        // The first second warms up caches and connections.
         if since.duration_since(begun) > Duration::from_secs(1) {
             times.push(since.elapsed().as_secs_f64() * 1e3);
         }
@@ -76,7 +76,7 @@ async fn emit(cleaning: bool) -> Result<f64> {
     let left = "SELECT (SELECT count(*) FROM outbox_dedup), (SELECT count(*) FROM outbox_delivered WHERE topic = 'bench.kept')";
     let left = schema.client.query_one(&schema.names.render(left), &[]).await?;
     let left: (i64, i64) = (left.get(0), left.get(1));
-    // Delivered messages are cleaned up first: if some keys are gone and some are left, there was something to do all the time.
+    // Delivered messages are cleaned up first. If some keys are gone and some remain, the relay always had work.
     let as_meant = match cleaning {
         true => left.1 == 0 && (1..KEYS).contains(&left.0),
         false => left == (KEYS, DELIVERED),
@@ -89,7 +89,7 @@ async fn emit(cleaning: bool) -> Result<f64> {
 }
 
 async fn fill(schema: &Schema, old: bool) -> Result<()> {
-    // The partitions of these days: they are not made while there is much outside of them.
+    // Create the partitions of these days now: it is skipped when many rows are outside of them.
     let days = "SELECT outbox_clean_delivered(interval '3 days', 0, false)";
     schema.client.batch_execute(&schema.names.render(days)).await?;
     let keys = "INSERT INTO outbox_dedup (topic, idempotency_key, id, until)

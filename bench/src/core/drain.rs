@@ -1,4 +1,4 @@
-//! How fast a backlog is drained, against what SQL alone can do.
+//! The drain rate, against plain SQL.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -34,7 +34,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Messages a second with two relays. The backlog becomes visible at once, when its transaction commits.
+/// Messages per second with two relays. The whole backlog becomes visible when its transaction commits.
 pub(crate) async fn lanes() -> Result<f64> {
     let mut schema = Schema::fresh("bench_lanes").await?;
     let stores: Vec<Arc<dyn RelayStore>> = vec![Arc::new(schema.store(false)?), Arc::new(schema.store(false)?)];
@@ -43,13 +43,16 @@ pub(crate) async fn lanes() -> Result<f64> {
     let tx = schema.client.transaction().await?;
     tx.batch_execute(&fill).await?;
     tx.commit().await?;
-    // The commit writes the backlog's own WAL to the disk; the baselines' clocks start after theirs, too.
+    // The commit writes the backlog's WAL to disk. The clocks of the baselines also start after their commit.
     let begun = Instant::now();
     relays.wake();
     // Settled, not only sent.
     relays.wait_until_settled(BACKLOG).await?;
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
-    anyhow::ensure!(schema.ready().await? == 0, "something is left that was called settled");
+    anyhow::ensure!(
+        schema.ready().await? == 0,
+        "rows are left that were reported as settled"
+    );
     relays.stop().await?;
     Ok(rate)
 }
@@ -109,7 +112,7 @@ pub(crate) async fn row_lease() -> Result<f64> {
     Ok(BACKLOG as f64 / begun.elapsed().as_secs_f64())
 }
 
-/// Reads what a publisher would read of each row.
+/// Reads the fields that a publisher would read.
 fn touch(rows: &[tokio_postgres::Row]) -> u64 {
     rows.iter()
         .filter(|row| !row.get::<_, &[u8]>(3).is_empty() && !row.get::<_, &str>(2).is_empty())

@@ -1,4 +1,4 @@
-//! Draining while somebody else keeps a transaction open.
+//! Draining while another client keeps a transaction open.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     ];
     let mut ratios = [Vec::new(), Vec::new()];
     let mut backlogs = [Vec::new(), Vec::new()];
-    // Half a minute each, so fewer rounds than elsewhere.
+    // Each takes half a minute, so there are fewer rounds than elsewhere.
     for round in 1..=figures.rounds.min(3) {
         for (at, (name, holder)) in cases.iter().enumerate() {
             if !figures.wants(&[name]) {
@@ -63,7 +63,7 @@ async fn offer(holder: &str) -> Result<(f64, u64)> {
         tick.tick().await;
         let messages = (0..at_once).map(|_| Message::bytes("bench.topic", "application/octet-stream", vec![7; 256]));
         let tx = client.transaction().await?;
-        outbox.emit_many(&tx, messages).await?;
+        let _ = outbox.emit_many(&tx, messages).await?;
         tx.commit().await?;
         offered += at_once;
     }

@@ -1,4 +1,4 @@
-//! How long after its commit a message reaches its sink.
+//! The latency from commit to sink.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use async_trait::async_trait;
-use sendoff::{Delivery, Message, Outbox, Outcome, Sink, Uuid};
+use sendoff::{Message, Outbox, Outcome, Outgoing, Sink, Uuid};
 use sendoff_relay::Settings;
 
 use crate::figure::{Figures, Goal, median, quantile};
@@ -16,16 +16,16 @@ use crate::subject::{Relays, Schema, connect};
 const RATE: u64 = 300;
 const SECONDS: u64 = 6;
 
-/// Notes when each message came.
+/// Records when each message arrived.
 #[derive(Default)]
 struct Arrivals(Mutex<HashMap<Uuid, Instant>>);
 
 #[async_trait]
 impl Sink for Arrivals {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let now = Instant::now();
         let mut arrivals = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        arrivals.extend(batch.iter().map(|delivery| (delivery.id, now)));
+        arrivals.extend(batch.iter().map(|outgoing| (outgoing.id, now)));
         vec![Outcome::Delivered; batch.len()]
     }
 }
@@ -42,16 +42,16 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     }
     let (mut ratios, mut p99s) = (Vec::new(), Vec::new());
     for round in 1..=figures.rounds.min(3) {
-        let poked = offer(true).await?;
+        let wakes_in_process = offer(true).await?;
         let polled = offer(false).await?;
-        let (commit, to_sink) = (median(&poked.commit), median(&poked.to_sink));
+        let (commit, to_sink) = (median(&wakes_in_process.commit), median(&wakes_in_process.to_sink));
         figures.progress(&format!(
-            "latency, round {round}: commit {commit:.2} ms, to sink {to_sink:.2} ms poked, {:.2} ms polled (p99 {:.1})",
+            "latency, round {round}: commit {commit:.2} ms, to sink {to_sink:.2} ms woken, {:.2} ms polled (p99 {:.1})",
             median(&polled.to_sink),
             quantile(&polled.to_sink, 0.99)
         ));
         if round == 1 {
-            figures.draw(|folder| plot::latencies(folder, &poked.to_sink, &polled.to_sink))?;
+            figures.draw(|folder| plot::latencies(folder, &wakes_in_process.to_sink, &polled.to_sink))?;
         }
         ratios.push(to_sink / commit);
         p99s.push(quantile(&polled.to_sink, 0.99));
@@ -61,8 +61,8 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Emits at a steady rate, one message a transaction.
-async fn offer(poke: bool) -> Result<Latencies> {
+/// Emits at a steady rate, one message per transaction.
+async fn offer(wake: bool) -> Result<Latencies> {
     let schema = Schema::fresh("bench_latency").await?;
     let arrivals = Arc::new(Arrivals::default());
     let relays = Relays::with_sink(
@@ -84,7 +84,7 @@ async fn offer(poke: bool) -> Result<Latencies> {
         let sent = Instant::now();
         tx.commit().await?;
         commits.push((id, sent, sent.elapsed().as_secs_f64() * 1e3));
-        if poke {
+        if wake {
             relays.wake();
         }
     }
@@ -93,11 +93,11 @@ async fn offer(poke: bool) -> Result<Latencies> {
     let arrivals = arrivals.0.lock().unwrap_or_else(PoisonError::into_inner);
     anyhow::ensure!(
         arrivals.len() == commits.len(),
-        "{} of {} arrived",
+        "{} of {} messages arrived",
         arrivals.len(),
         commits.len()
     );
-    // The first second warms caches and connections up.
+    // The first second warms up caches and connections.
     let warm = &commits[RATE as usize..];
     let to_sink = warm
         .iter()

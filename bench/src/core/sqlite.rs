@@ -42,13 +42,13 @@ fn open(path: &Path) -> Result<Connection> {
 
 const FILL: &str = "WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 100000)";
 
-/// Messages a second with two relays, as on PostgreSQL.
+/// Messages per second with two relays, as on PostgreSQL.
 pub(crate) async fn lanes() -> Result<f64> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("outbox.db");
-    SqliteStore::open(SqliteConfig::new(&path))?.migrate().await?;
-    let one: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path))?);
-    let two: Arc<dyn RelayStore> = Arc::new(SqliteStore::open(SqliteConfig::new(&path))?);
+    SqliteStore::new(SqliteConfig::new(&path))?.migrate().await?;
+    let one: Arc<dyn RelayStore> = Arc::new(SqliteStore::new(SqliteConfig::new(&path))?);
+    let two: Arc<dyn RelayStore> = Arc::new(SqliteStore::new(SqliteConfig::new(&path))?);
     let relays = Relays::start(vec![one, two], Settings::default()).await?;
     let connection = open(&path)?;
     connection.execute_batch(&format!(
@@ -63,7 +63,7 @@ pub(crate) async fn lanes() -> Result<f64> {
     relays.wait_until_settled(BACKLOG).await?;
     let rate = BACKLOG as f64 / begun.elapsed().as_secs_f64();
     let left: bool = connection.query_row("SELECT EXISTS (SELECT 1 FROM outbox_message)", [], |row| row.get(0))?;
-    anyhow::ensure!(!left, "something is left that was called settled");
+    anyhow::ensure!(!left, "rows are left that were reported as settled");
     relays.stop().await?;
     Ok(rate)
 }

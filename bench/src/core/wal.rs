@@ -1,4 +1,4 @@
-//! How much a delivery adds to the write-ahead log.
+//! How many bytes a delivery adds to the write-ahead log.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
         relays.stop().await?;
         let per_message = |bytes: f64| bytes / MESSAGES as f64;
         figures.progress(&format!(
-            "wal, round {round}: insert {:.0} B, deliver {:.0} B a message",
+            "wal, round {round}: insert {:.0} B, deliver {:.0} B per message",
             per_message(emitted - before),
             per_message(delivered - emitted)
         ));
@@ -40,14 +40,14 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// One message a transaction, on four connections.
+/// One message per transaction, on four connections.
 async fn emit(schema: &Schema) -> Result<()> {
     let outbox = Outbox::builder().names(schema.names.clone()).build();
     let worker = |outbox: Outbox| async move {
         let mut client = connect().await?;
         for _ in 0..MESSAGES / 4 {
             let tx = client.transaction().await?;
-            outbox
+            let _ = outbox
                 .emit(
                     &tx,
                     Message::bytes("bench.topic", "application/octet-stream", vec![7; 256]),

@@ -1,4 +1,4 @@
-//! How soon relays are as fast as before, after all of them were killed again and again.
+//! How soon relays are fast again after all of them were killed several times.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use async_trait::async_trait;
 use sendoff::store::RelayStore;
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Outcome, Outgoing, Sink};
 use sendoff_relay::Settings;
 
 use crate::core::drain::{BACKLOG, lanes};
@@ -16,7 +16,7 @@ use crate::subject::{Counting, Relays, Schema};
 
 /// How often all relays are killed.
 const KILLS: usize = 5;
-/// How soon after the last kill the drain has to be fast again.
+/// How soon after the last kill the drain must be fast again.
 const RECOVERY: Duration = Duration::from_secs(15);
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
@@ -38,7 +38,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Does not answer as long as it is stuck: relays are killed with their hands full.
+/// Does not answer while it is stuck, so that relays are killed with messages in flight.
 struct Stuck {
     stuck: AtomicBool,
     counting: Arc<Counting>,
@@ -46,7 +46,7 @@ struct Stuck {
 
 #[async_trait]
 impl Sink for Stuck {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if self.stuck.load(Ordering::Relaxed) {
             std::future::pending::<()>().await;
         }
@@ -54,8 +54,8 @@ impl Sink for Stuck {
     }
 }
 
-/// Messages a second from [`RECOVERY`] after the last kill on, with a backlog that was there all the time and as much again;
-/// and how many were delivered before.
+/// Messages per second, measured from [`RECOVERY`] after the last kill, for the old backlog and a new one of the same
+/// size; and how many messages were delivered before that.
 async fn after_crashes() -> Result<(f64, u64)> {
     let schema = Schema::fresh("bench_crash").await?;
     schema.client.batch_execute(&schema.fill_sql(BACKLOG)).await?;
@@ -76,10 +76,13 @@ async fn after_crashes() -> Result<(f64, u64)> {
         let relays = start()?;
         let begun = Instant::now();
         while schema.client.query_one(&held, &[&gone]).await?.get::<_, i64>(0) < 80 {
-            anyhow::ensure!(begun.elapsed() < Duration::from_secs(60), "nobody took the lanes over");
+            anyhow::ensure!(
+                begun.elapsed() < Duration::from_secs(60),
+                "no relay took the lanes over within 60 s"
+            );
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
-        // Long enough to read a window and hand it to the sink.
+        // Long enough to read messages and hand them to the sink.
         tokio::time::sleep(Duration::from_millis(500)).await;
         relays.kill();
         let owners = schema
@@ -99,7 +102,7 @@ async fn after_crashes() -> Result<(f64, u64)> {
     tokio::time::sleep(RECOVERY.saturating_sub(killed.elapsed())).await;
     let early = counting.settled.load(Ordering::Relaxed);
     schema.client.batch_execute(&schema.fill_sql(BACKLOG)).await?;
-    // The clock starts when the backlog is committed, as that of the normal drain does.
+    // The clock starts when the backlog is committed, as for the normal drain.
     let (begun, before) = (Instant::now(), counting.settled.load(Ordering::Relaxed));
     relays.wake();
     relays.wait_until_settled(2 * BACKLOG).await?;

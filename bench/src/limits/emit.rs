@@ -1,4 +1,4 @@
-//! What a transaction costs that emits a message, over one that inserts the same bytes into a plain table.
+//! The cost of a transaction that emits a message, over one that inserts the same bytes into a plain table.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,19 +10,19 @@ use tokio_postgres::types::ToSql;
 use crate::figure::{Figures, Goal};
 use crate::subject::{Schema, connect};
 
-/// How long each of them is measured in a round.
+/// How long each way is measured per round.
 const SPAN: Duration = Duration::from_secs(3);
-/// How many connections emit at once; the goals are for the one in the middle.
+/// How many connections emit concurrently; the goals apply to the middle value.
 const CLIENTS: [usize; 3] = [1, 4, 16];
 
-/// A way to write one payload in a transaction of its own.
+/// A way to write one payload in a separate transaction.
 #[derive(Clone, Copy)]
 enum Way {
     /// Into a plain table with a number as its key.
     Bare,
-    /// A message whose id the producer made.
+    /// A message with an id from the producer.
     Insert,
-    /// By the function, which makes the id.
+    /// By the function, which generates the id.
     Function,
     /// An event, whose idempotency key is derived from it.
     Event,
@@ -77,7 +77,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Transactions a second.
+/// Transactions per second.
 async fn rate(schema: &Schema, way: Way, clients: usize) -> Result<f64> {
     let empty = schema
         .names

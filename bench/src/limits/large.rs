@@ -1,4 +1,4 @@
-//! Large rows: how much memory relays take that drain them, and how fast they are.
+//! Large rows: the memory and the speed of relays that drain them.
 
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -11,15 +11,15 @@ use tokio::process::{Child, Command};
 use crate::figure::{Figures, Goal};
 use crate::subject::{Relays, Schema};
 
-/// How many rows there are of each kind.
+/// Rows of each kind.
 const ROWS: usize = 2000;
-/// What `VmHWM` counts in.
+/// `VmHWM` is in KiB.
 const MIB: f64 = 1024.0;
 
-/// Where the relays of [`drain`] find what they drain.
+/// The schema that the relays of [`drain`] read.
 const SCHEMA: &str = "bench_large";
 
-/// What is inserted: payloads of so many bytes, and headers as large as may be or none.
+/// A kind of row: the size of its payload, and whether its headers have the largest allowed size.
 #[derive(Clone, Copy)]
 struct Kind {
     bytes: usize,
@@ -55,9 +55,12 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
             let begun = Instant::now();
             while schema.ready().await? > 0 {
                 tokio::time::sleep(Duration::from_millis(100)).await;
-                anyhow::ensure!(begun.elapsed() < Duration::from_secs(1200), "the drain takes for ever");
+                anyhow::ensure!(
+                    begun.elapsed() < Duration::from_secs(1200),
+                    "the drain did not finish within 20 minutes"
+                );
                 for relay in &mut relays {
-                    anyhow::ensure!(relay.try_wait()?.is_none(), "a relay ended");
+                    anyhow::ensure!(relay.try_wait()?.is_none(), "a relay ended by itself");
                 }
             }
             drained += begun.elapsed();
@@ -83,7 +86,7 @@ pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     Ok(())
 }
 
-/// Rows that do not compress, in transactions of a few.
+/// Inserts rows that do not compress, 20 per transaction.
 async fn fill(schema: &Schema, kind: Kind) -> Result<()> {
     let headers = if kind.headers {
         "(SELECT jsonb_object_agg('header-' || h, repeat('v', 230)) FROM generate_series(1, 250) AS h)"
@@ -111,7 +114,7 @@ async fn fill(schema: &Schema, kind: Kind) -> Result<()> {
     Ok(())
 }
 
-/// How long the same rows take as one stream of bytes.
+/// How long it takes to read the same rows as one stream of bytes.
 async fn copy(schema: &Schema) -> Result<Duration> {
     let begun = Instant::now();
     let columns = "id, lane, seq, topic, payload, headers, key, created_at";
@@ -130,16 +133,16 @@ fn relay() -> Result<Child> {
     Ok(command.spawn()?)
 }
 
-/// The most memory that it ever had.
+/// The peak memory of a relay.
 fn peak_rss(relay: &Child) -> Result<f64> {
-    let pid = relay.id().context("it has ended")?;
+    let pid = relay.id().context("the relay has ended")?;
     let status = std::fs::read_to_string(format!("/proc/{pid}/status"))?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     let kib = line.context("no VmHWM")?.trim().trim_end_matches(" kB");
     Ok(kib.parse::<f64>()? / MIB)
 }
 
-/// A process that relays until it is killed.
+/// Runs a relay until the process is killed.
 pub(crate) async fn drain() -> Result<()> {
     let schema = Schema::existing(SCHEMA).await?;
     let _relays = Relays::start(vec![std::sync::Arc::new(schema.store(true)?)], Settings::default()).await?;

@@ -1,4 +1,4 @@
-//! Group `limits`: what is left of the usual speed after something went wrong, what large rows take, and what an emit costs.
+//! Group `limits`: speed after crashes, memory and speed with large rows, and the cost of an emit.
 
 mod crash;
 mod emit;

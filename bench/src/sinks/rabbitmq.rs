@@ -30,7 +30,7 @@ struct RabbitMq {
 
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let server = Server::start().await;
-    // The limit of the tests is low; what is measured here is no broker that holds publishers up.
+    // The limit for the tests is low, and a broker that blocks publishers is not what is measured here.
     server.ctl(&["set_vm_memory_high_watermark", "absolute", "4GB"]).await;
     let url = server.url();
     let connection = Connection::connect(&url, ConnectionProperties::default()).await?;
@@ -121,7 +121,7 @@ impl Broker for RabbitMq {
             }
             let confirmed = try_join_all(confirms).await?;
             let is_ack = |confirmation: &lapin::Confirmation| matches!(confirmation, lapin::Confirmation::Ack(None));
-            anyhow::ensure!(confirmed.iter().all(is_ack), "RabbitMQ did not take everything");
+            anyhow::ensure!(confirmed.iter().all(is_ack), "RabbitMQ did not confirm all messages");
         }
         connection.close(200, "done".into()).await?;
         Ok(())

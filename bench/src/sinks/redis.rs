@@ -24,7 +24,7 @@ struct Redis {
 pub(super) async fn measure(figures: &mut Figures) -> Result<()> {
     let server = Server::start().await;
     let url = server.url();
-    // A busy machine makes a slow figure, not an error.
+    // On a busy machine the result is a slow figure, not an error.
     let patient = AsyncConnectionConfig::new().set_response_timeout(None);
     let connection = redis::Client::open(url.as_str())?
         .get_multiplexed_async_connection_with_config(&patient)

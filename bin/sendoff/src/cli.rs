@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand};
 
 use crate::commands::{
-    audit, celery_dead, celery_relay, celery_stats, cleanup, completions, config, dead, demo, emit, hasten, init,
-    items, keys, lanes, ls, man, migrate, pause, reap, relay, show, sink, stats,
+    audit, celery_dead, celery_relay, celery_stats, cleanup, completions, config, dead, demo, emit, failures, init,
+    jobs, keys, lanes, ls, man, migrate, pause, reap, relay, retry, show, sink, stats, status,
 };
 use crate::log::{Format, Level};
 use crate::output::ColorChoice;
@@ -20,9 +20,9 @@ use crate::output::ColorChoice;
     subcommand_required = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Begin with `sendoff demo`. Data goes to standard output, everything else to standard error.\n\
+    after_help = "Start with `sendoff demo`. Data goes to standard output, everything else to standard error.\n\
                   Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 database unreachable, 4 schema, \
-                  5 not found, 6 denied."
+                  5 not found, 6 denied; of `sendoff status`: 7 warning, 8 critical."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -31,29 +31,29 @@ pub(crate) struct Cli {
     pub(crate) command: Command,
 }
 
-/// What every command takes.
+/// Options of every command.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// The configuration file [default: ./sendoff.toml if it is there]
+    /// Configuration file [default: ./sendoff.toml if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "SENDOFF_CONFIG")]
     pub(crate) config: Option<PathBuf>,
-    /// The database, instead of the configured one: postgres://user@host/database, mysql://… or sqlite:FILE
+    /// Use this database: postgres://user@host/database, mysql://… or sqlite:FILE
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) database: Option<String>,
-    /// Which of several configured databases; the relay serves them all without it
+    /// Use this one of several configured databases; without it, the relay serves all
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "database")]
     pub(crate) source: Option<String>,
     /// Print JSON: one document on one line
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Tell more, and the sources of errors; twice for more still
+    /// Show causes of errors (-vv: more)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// How much to log on standard error
+    /// Log level on standard error
     #[arg(long, global = true, value_enum, value_name = "LEVEL")]
     pub(crate) log_level: Option<Level>,
-    /// How log lines look
+    /// Log format
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub(crate) log_format: Option<Format>,
     /// When to use colours
@@ -70,17 +70,16 @@ pub(crate) enum Command {
     Emit(Box<emit::Args>),
     Ls(Box<ls::Args>),
     Show(show::Args),
+    Status(status::Args),
     Stats(stats::Args),
-    /// Make waiting messages due at once; their attempts stay counted
-    Retry(Box<hasten::Args>),
-    /// Make waiting messages due at once, as if they had never been tried
-    Reset(Box<hasten::Args>),
+    Failures(Box<failures::Args>),
+    Retry(Box<retry::Args>),
     Dead(dead::Args),
     Keys(keys::Args),
     Pause(pause::PauseArgs),
     Resume(pause::ResumeArgs),
     Lanes(lanes::Args),
-    Items(items::Args),
+    Jobs(jobs::Args),
     Reap(reap::Args),
     Cleanup(cleanup::Args),
     Audit(audit::Args),

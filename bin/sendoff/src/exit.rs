@@ -1,30 +1,35 @@
-//! The ways out: exit codes, and how an error is told.
+//! Exit codes, and how an error is printed.
 
 use std::error::Error as StdError;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
 use sendoff::{Error, ErrorKind};
+use serde_json::json;
 
 use crate::output::{Paint, printable};
 
-/// How the program ends; the numbers are a promise to scripts, kept in `docs/cli.md`.
+/// Exit codes. Scripts rely on the numbers; `docs/cli.md` lists them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Exit {
-    /// What was asked for is done.
+    /// Success.
     Ok = 0,
-    /// Something failed that none of the others names.
+    /// A failure that has no other code.
     Failure = 1,
-    /// The command line or the configuration cannot be used.
+    /// The command line or the configuration is invalid.
     Usage = 2,
     /// The database cannot be reached.
     Unreachable = 3,
     /// The outbox's tables are missing, too old or too new.
     Schema = 4,
-    /// What was asked for does not exist.
+    /// The requested item does not exist.
     NotFound = 5,
-    /// The database or the system refused: missing rights.
+    /// The database or the operating system denied access.
     Denied = 6,
+    /// `sendoff status`: somebody should look at it.
+    Warning = 7,
+    /// `sendoff status`: messages do not flow.
+    Critical = 8,
 }
 
 impl From<Exit> for ExitCode {
@@ -41,22 +46,22 @@ impl From<ErrorKind> for Exit {
             ErrorKind::SchemaMissing | ErrorKind::SchemaTooOld | ErrorKind::SchemaTooNew => Self::Schema,
             ErrorKind::NotFound => Self::NotFound,
             ErrorKind::Denied => Self::Denied,
-            // The rest has no number of its own; the enum may grow outside this crate.
+            // All other kinds share one code; the enum is non-exhaustive.
             _ => Self::Failure,
         }
     }
 }
 
-/// Why a command did not do what was asked.
+/// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum Failure {
-    /// To be told.
+    /// An error to print.
     Error(Box<Error>),
-    /// Whoever read our output has enough, as `head` does: there is nothing to tell and nothing is wrong.
+    /// The reader closed our output, as `head` does. This is not an error, and nothing is printed.
     OutputClosed,
 }
 
-/// What every command returns.
+/// The result of every command.
 pub(crate) type Done = Result<Exit, Failure>;
 
 impl From<Error> for Failure {
@@ -65,33 +70,55 @@ impl From<Error> for Failure {
     }
 }
 
-/// Only standard output is written to without a word of its own about errors, so an I/O error is about that.
+/// A bare I/O error is always about standard output: all other I/O gets its own error.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self::OutputClosed;
         }
-        Error::new(ErrorKind::Backend, "the output cannot be written")
+        Error::new(ErrorKind::Backend, "cannot write to standard output")
             .because(error.to_string())
-            .next_step("check where standard output goes to")
+            .next_step("check where standard output goes")
             .with_source(error)
             .into()
     }
 }
 
-/// Tells a failure on standard error, what, why and next each on a line, and its sources below if asked.
-pub(crate) fn conclude(done: Done, paint: Paint, with_sources: bool) -> Exit {
+/// Prints a failure to standard error: what, why and next on one line each, then its causes if `with_sources` is set; or all of
+/// it as one line of JSON.
+pub(crate) fn conclude(done: Done, paint: Paint, with_sources: bool, json: bool) -> Exit {
     match done {
         Ok(exit) => exit,
         Err(Failure::OutputClosed) => Exit::Ok,
         Err(Failure::Error(error)) => {
-            // Nobody is left to hear that standard error cannot be written.
-            let _ = io::stderr()
-                .lock()
-                .write_all(told(&error, paint, with_sources).as_bytes());
+            let text = if json {
+                as_json(error.what(), error.why(), error.next())
+            } else {
+                told(&error, paint, with_sources)
+            };
+            // If standard error cannot be written, it cannot be reported.
+            let _ = io::stderr().lock().write_all(text.as_bytes());
             error.kind().into()
         }
     }
+}
+
+/// Prints what is wrong with the command line, or the help that it asks for.
+pub(crate) fn refuse(error: &clap::Error, json: bool) -> ExitCode {
+    if json && error.use_stderr() {
+        let text = error.render().to_string();
+        let (what, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+        let what = what.strip_prefix("error: ").unwrap_or(what);
+        let next = Some(rest.trim()).filter(|rest| !rest.is_empty());
+        let _ = io::stderr().lock().write_all(as_json(what, None, next).as_bytes());
+    } else {
+        let _ = error.print();
+    }
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(Exit::Usage as u8))
+}
+
+fn as_json(what: &str, why: Option<&str>, next: Option<&str>) -> String {
+    format!("{}\n", json!({"error": {"what": what, "why": why, "next": next}}))
 }
 
 fn told(error: &Error, paint: Paint, with_sources: bool) -> String {
@@ -129,9 +156,17 @@ mod tests {
     }
 
     #[test]
+    fn an_error_as_json_has_what_why_and_next() {
+        assert_eq!(
+            as_json("cannot", Some("refused"), None),
+            "{\"error\":{\"next\":null,\"what\":\"cannot\",\"why\":\"refused\"}}\n"
+        );
+    }
+
+    #[test]
     fn a_closed_pipe_is_no_error() {
         let done: Done = Err(io::Error::from(io::ErrorKind::BrokenPipe).into());
-        assert_eq!(conclude(done, Paint::plain(), false), Exit::Ok);
+        assert_eq!(conclude(done, Paint::plain(), false, false), Exit::Ok);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the program says about its own doing: log lines on standard error.
+//! Log lines on standard error.
 
 use std::io;
 
@@ -7,34 +7,34 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-/// How much is told.
+/// Log level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum Level {
     /// Nothing.
     Off,
-    /// What needs somebody.
+    /// Problems that need action.
     Error,
-    /// What may need somebody.
+    /// Problems that may need action.
     Warn,
-    /// What happens.
+    /// Normal events.
     Info,
-    /// How it happens.
+    /// Details.
     Debug,
     /// Everything.
     Trace,
 }
 
-/// How lines look.
+/// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
     /// For people.
     Human,
-    /// An object a line, for programs.
+    /// One JSON object per line, for programs.
     Json,
 }
 
 impl Level {
-    /// So many levels more.
+    /// This level raised by `by` levels.
     pub(crate) fn raised(self, by: u8) -> Self {
         const ALL: [Level; 6] = [
             Level::Off,
@@ -62,10 +62,10 @@ impl Level {
 
 /// Starts logging. A second call changes nothing.
 pub(crate) fn start(level: Level, format: Format, color: bool) {
-    // Database drivers log statements with their values at the lower levels, and so the payloads of messages: of
-    // anybody but ourselves only warnings are told.
+    // At the lower levels, database drivers log statements with their values, which include payloads. So other
+    // crates log warnings and errors only.
     let ours = level.filter();
-    // This driver logs every connection that it loses as an error; the relay logs that the sink is down, once.
+    // This driver logs every lost connection as an error; the relay logs once that the sink is down.
     let lapin = if ours >= LevelFilter::DEBUG {
         LevelFilter::WARN
     } else {
@@ -77,7 +77,7 @@ pub(crate) fn start(level: Level, format: Format, color: bool) {
         .with_target("sendoff", ours);
     let lines = tracing_subscriber::fmt::layer().with_writer(io::stderr);
     let registry = tracing_subscriber::registry().with(filter);
-    // An error here says only that logging has been started already.
+    // An error here only means that logging has already started.
     let _ = match format {
         Format::Human => registry.with(lines.with_ansi(color).with_target(false)).try_init(),
         Format::Json => registry.with(lines.json().flatten_event(true)).try_init(),

@@ -3,16 +3,18 @@
 //! | file | what it does |
 //! |---|---|
 //! | `cli` | the flags |
-//! | `commands/` | the subcommands, a file each |
+//! | `commands/` | the subcommands, one file each |
 //! | `session` | what a command works with: configuration, store, output |
-//! | `config/` | `sendoff.toml`, the environment, and what they mean; `config/sink` is the only place that knows all sinks |
-//! | `store` | the only place that knows all stores |
+//! | `config/` | `sendoff.toml` and the environment |
+//! | `sinks/` | the sinks, one row each; only this module knows all of them |
+//! | `store` | the stores; only this module knows all of them |
 //! | `source/` | several databases in one process |
-//! | `output`, `payload`, `progress`, `log` | what is seen |
-//! | `trace/` | spans, and where they go |
-//! | `exit`, `signals` | the ways out |
+//! | `output`, `table`, `printable`, `age`, `payload`, `progress`, `log` | printed output and log lines |
+//! | `trace/` | spans and their export |
+//! | `exit`, `signals` | exit codes, printed errors, signals |
 #![forbid(unsafe_code)]
 
+mod age;
 mod cli;
 mod commands;
 mod config;
@@ -21,13 +23,16 @@ mod filter;
 mod log;
 mod output;
 mod payload;
+mod printable;
 mod progress;
 mod reached;
 mod reaper;
 mod session;
 mod signals;
+mod sinks;
 mod source;
 mod store;
+mod table;
 mod trace;
 
 use std::process::ExitCode;
@@ -40,7 +45,10 @@ use exit::{Done, conclude};
 use session::Session;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return exit::refuse(&error, std::env::args_os().any(|arg| arg == "--json")),
+    };
     let session = Session::new(cli.global, &cli.command);
     let done = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
@@ -49,17 +57,17 @@ fn main() -> ExitCode {
                 trace::stop().await;
                 done
             });
-            // A read of standard input that nobody waits for any more must not hold the process.
+            // An abandoned read of standard input must not keep the process alive.
             runtime.shutdown_background();
             done
         }
-        Err(error) => Err(Error::new(ErrorKind::Backend, "the program cannot start its threads")
+        Err(error) => Err(Error::new(ErrorKind::Backend, "cannot start the program's threads")
             .because(error.to_string())
-            .next_step("check the limits of the process")
+            .next_step("check the limits of the process, such as `ulimit -u`")
             .with_source(error)
             .into()),
     };
-    conclude(done, session.stderr, session.shows_sources()).into()
+    conclude(done, session.stderr, session.shows_sources(), session.output.json).into()
 }
 
 async fn run(command: Command, session: &Session) -> Done {
@@ -71,14 +79,15 @@ async fn run(command: Command, session: &Session) -> Done {
         Command::Emit(args) => Box::pin(commands::emit::run(*args, session)).await,
         Command::Ls(args) => Box::pin(commands::ls::run(*args, session)).await,
         Command::Show(args) => Box::pin(commands::show::run(args, session)).await,
+        Command::Status(args) => Box::pin(commands::status::run(args, session)).await,
         Command::Stats(args) => Box::pin(commands::stats::run(args, session)).await,
-        Command::Retry(args) => Box::pin(commands::hasten::run(*args, false, session)).await,
-        Command::Reset(args) => Box::pin(commands::hasten::run(*args, true, session)).await,
+        Command::Failures(args) => Box::pin(commands::failures::run(*args, session)).await,
+        Command::Retry(args) => Box::pin(commands::retry::run(*args, session)).await,
         Command::Keys(args) => Box::pin(commands::keys::run(args, session)).await,
         Command::Pause(args) => Box::pin(commands::pause::pause(args, session)).await,
         Command::Resume(args) => Box::pin(commands::pause::resume(args, session)).await,
         Command::Lanes(args) => Box::pin(commands::lanes::run(args, session)).await,
-        Command::Items(args) => Box::pin(commands::items::run(args, session)).await,
+        Command::Jobs(args) => Box::pin(commands::jobs::run(args, session)).await,
         Command::Reap(args) => Box::pin(commands::reap::run(args, session)).await,
         Command::Cleanup(args) => Box::pin(commands::cleanup::run(args, session)).await,
         Command::CeleryRelay(args) => Box::pin(commands::celery_relay::run(*args, session)).await,

@@ -1,12 +1,14 @@
-//! What people and programs read: tables on a terminal, plain lines in a pipe, JSON when asked.
+//! Printed output: tables on a terminal, plain lines in a pipe, JSON with `--json`.
 //!
 //! Data goes to standard output and everything else to standard error. Standard output is locked for one write at a
-//! time only, because the stdout sink of a relay in this process writes there, too.
+//! time only, because the stdout sink of a relay in this process also writes there.
 
 use std::io::{self, IsTerminal, Write};
 
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
 use serde::Serialize;
+
+pub(crate) use crate::printable::{printable, printable_lines};
+use crate::table::{self, Column};
 
 /// When to use colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -20,7 +22,7 @@ pub(crate) enum ColorChoice {
 }
 
 impl ColorChoice {
-    /// Whether to use colours in what goes to a stream that is, or is no terminal.
+    /// Whether to use colours on a stream; `terminal` says whether it is a terminal.
     pub(crate) fn applies_to(self, terminal: bool) -> bool {
         match self {
             Self::Always => true,
@@ -34,7 +36,7 @@ impl ColorChoice {
     }
 }
 
-/// How a text is meant.
+/// The meaning of a text, shown as its colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
     Plain,
@@ -57,6 +59,16 @@ impl Field {
             text: printable(text.as_ref()),
             tone,
         }
+    }
+}
+
+impl Field {
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn tone(&self) -> Tone {
+        self.tone
     }
 }
 
@@ -87,24 +99,24 @@ impl Output {
         }
     }
 
-    /// Whether a person looks at it.
+    /// Whether standard output is a terminal.
     pub(crate) fn is_terminal(&self) -> bool {
         self.terminal
     }
 
-    /// The colours that standard output takes.
+    /// Colours for standard output.
     pub(crate) fn paint(&self) -> Paint {
         self.paint
     }
 
-    /// Prints text as it is.
+    /// Prints text unchanged.
     pub(crate) fn print(&self, text: &str) -> io::Result<()> {
         let mut out = io::stdout().lock();
         out.write_all(text.as_bytes())?;
         out.flush()
     }
 
-    /// Prints a text and ends the line.
+    /// Prints a line.
     pub(crate) fn line(&self, text: &str) -> io::Result<()> {
         self.print(&format!("{text}\n"))
     }
@@ -116,11 +128,13 @@ impl Output {
         self.print(&line)
     }
 
-    /// Prints a table: with lines and wrapped to the screen on a terminal, separated by tabs elsewhere.
-    pub(crate) fn table(&self, headings: &[&str], rows: Vec<Vec<Field>>) -> io::Result<()> {
+    /// Prints a table: as wide as the screen on a terminal, separated by tabs elsewhere, with every column and whole texts.
+    pub(crate) fn table<C: Into<Column> + Copy>(&self, columns: &[C], rows: Vec<Vec<Field>>) -> io::Result<()> {
+        let columns: Vec<Column> = columns.iter().map(|column| (*column).into()).collect();
         if self.terminal {
-            return self.line(&drawn(headings, rows, self.paint));
+            return self.line(&table::drawn(&columns, &rows, width(), self.paint));
         }
+        let headings: Vec<&str> = columns.iter().map(|column| column.heading).collect();
         let mut text = headings.join("\t") + "\n";
         for row in rows {
             let fields: Vec<String> = row.into_iter().map(|field| field.text).collect();
@@ -130,40 +144,30 @@ impl Output {
     }
 }
 
-fn drawn(headings: &[&str], rows: Vec<Vec<Field>>, paint: Paint) -> String {
-    let mut table = Table::new();
-    table
-        .load_style(presets::UTF8_FULL_CONDENSED)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_header(headings);
-    if paint.on {
-        table.enforce_styling();
-    } else {
-        table.force_no_tty();
+/// How many columns the screen has.
+fn width() -> usize {
+    #[cfg(unix)]
+    {
+        let size = rustix::termios::tcgetwinsize(io::stdout());
+        size.map_or(table::USUAL, |size| match size.ws_col {
+            0 => table::USUAL,
+            columns => usize::from(columns),
+        })
     }
-    for row in rows {
-        table.add_row(row.into_iter().map(|field| {
-            let cell = Cell::new(field.text);
-            match field.tone {
-                Tone::Plain => cell,
-                Tone::Good => cell.fg(Color::Green),
-                Tone::Warning => cell.fg(Color::Yellow),
-                Tone::Bad => cell.fg(Color::Red),
-                Tone::Dim => cell.fg(Color::DarkGrey),
-            }
-        }));
+    #[cfg(not(unix))]
+    {
+        table::USUAL
     }
-    table.to_string()
 }
 
-/// Colours, or none.
+/// Paints text, or leaves it plain.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// The colours that standard error takes.
+    /// Colours for standard error.
     pub(crate) fn of_stderr(color: ColorChoice) -> Self {
         Self {
             on: color.applies_to(io::stderr().is_terminal()),
@@ -173,6 +177,11 @@ impl Paint {
     #[cfg(test)]
     pub(crate) fn plain() -> Self {
         Self { on: false }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn coloured() -> Self {
+        Self { on: true }
     }
 
     pub(crate) fn is_on(self) -> bool {
@@ -208,31 +217,9 @@ impl Paint {
     }
 }
 
-/// The text without control characters: what a producer wrote must not steer the reader's terminal, nor break a line.
-pub(crate) fn printable(text: &str) -> String {
-    if !text.contains(char::is_control) {
-        return text.to_owned();
-    }
-    let mut clean = String::with_capacity(text.len() + 8);
-    for c in text.chars() {
-        if c.is_control() {
-            clean.extend(c.escape_default());
-        } else {
-            clean.push(c);
-        }
-    }
-    clean
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn control_characters_cannot_steer_a_terminal() {
-        assert_eq!(printable("a\x1b[31m\tb\n"), "a\\u{1b}[31m\\tb\\n");
-        assert_eq!(printable("grün ✓"), "grün ✓");
-    }
 
     #[test]
     fn colours_are_used_when_forced_and_never_when_switched_off() {
@@ -240,13 +227,5 @@ mod tests {
         assert!(!ColorChoice::Never.applies_to(true));
         assert!(!ColorChoice::Auto.applies_to(false));
         assert_eq!(Paint { on: true }.good("x"), "\x1b[32mx\x1b[0m");
-    }
-
-    #[test]
-    fn a_drawn_table_has_no_escapes_without_colours() {
-        let row = || vec![Field::toned("dead", Tone::Bad), 7.into()];
-        let plain = drawn(&["status", "n"], vec![row()], Paint { on: false });
-        assert!(plain.contains("dead") && !plain.contains('\x1b'), "{plain}");
-        assert!(drawn(&["status", "n"], vec![row()], Paint { on: true }).contains('\x1b'));
     }
 }

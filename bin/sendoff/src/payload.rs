@@ -1,4 +1,4 @@
-//! A payload on a terminal: JSON with indentation, text as it is, anything else as a hex dump.
+//! Payloads on a terminal: JSON indented, text unchanged, anything else as a hex dump.
 
 use std::fmt::Write as _;
 
@@ -6,15 +6,17 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde_json::value::RawValue;
 
+use crate::output::printable_lines;
+
 /// How many bytes a hex dump shows.
 const DUMPED: usize = 256;
 
-/// A payload that is text. JSON is laid out anew without being read into numbers and maps, so that what is shown is
-/// what was sent: every digit, and every field in its place.
+/// A text payload. JSON is indented without parsing it into numbers and maps, so that digits and the order of fields
+/// stay exactly as they were sent.
 pub(crate) fn text(payload: &str, json: bool) -> String {
     let mut shown = match serde_json::from_str::<&RawValue>(payload) {
-        Ok(value) if json => laid_out(value.get()),
-        Ok(_) | Err(_) => payload.to_owned(),
+        Ok(value) if json => printable_lines(&laid_out(value.get())),
+        Ok(_) | Err(_) => printable_lines(payload),
     };
     if !shown.is_empty() && !shown.ends_with('\n') {
         shown.push('\n');
@@ -22,7 +24,7 @@ pub(crate) fn text(payload: &str, json: bool) -> String {
     shown
 }
 
-/// The head of a payload that is no text.
+/// The first bytes of a binary payload.
 pub(crate) fn hexdump(encoded: &str) -> String {
     let bytes = STANDARD.decode(encoded).unwrap_or_default();
     let mut dump = String::new();
@@ -38,17 +40,17 @@ pub(crate) fn hexdump(encoded: &str) -> String {
         let _ = writeln!(dump, "{:08x}  {hex:<48} |{text}|", at * 16);
     }
     if bytes.len() > DUMPED {
-        let _ = writeln!(dump, "… {} bytes more", bytes.len() - DUMPED);
+        let _ = writeln!(dump, "… {} more bytes", bytes.len() - DUMPED);
     }
     dump
 }
 
-/// Valid JSON with a line a value.
+/// Valid JSON, indented, with one value per line.
 fn laid_out(json: &str) -> String {
     let mut out = String::with_capacity(json.len() * 2);
     let mut depth = 0_usize;
     let mut chars = json.chars().filter({
-        // White space between values goes; within a string it stays.
+        // White space between values is dropped; inside strings it is kept.
         let (mut in_string, mut escaped) = (false, false);
         move |c| {
             if in_string {
@@ -136,6 +138,7 @@ mod tests {
         assert_eq!(text("{not json", true), "{not json\n");
         assert_eq!(text("{\"a\":1}", false), "{\"a\":1}\n");
         assert_eq!(text("", true), "");
+        assert_eq!(text("a\u{202e}b\nc", false), "a\\u{202e}b\nc\n");
     }
 
     #[test]
@@ -143,7 +146,7 @@ mod tests {
         let dump = hexdump(&STANDARD.encode([0, 65, 255]));
         assert_eq!(dump, format!("00000000  {:<48} |.A.|\n", "00 41 ff"));
         let long = hexdump(&STANDARD.encode([7; 300]));
-        assert!(long.ends_with("… 44 bytes more\n"), "{long}");
+        assert!(long.ends_with("… 44 more bytes\n"), "{long}");
         assert_eq!(long.lines().count(), 17);
     }
 }

@@ -1,4 +1,4 @@
-//! Progress of long work, on standard error, on a terminal only.
+//! Progress of long work, on standard error and only on a terminal.
 
 use std::io::{self, IsTerminal};
 use std::time::Duration;
@@ -7,16 +7,16 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::session::Session;
 
-/// Counts what is done.
+/// A progress bar or counter.
 pub(crate) struct Counting(ProgressBar);
 
 impl Counting {
-    /// Whether somebody sees it: a program that reads JSON does not look, and log lines would tear it.
+    /// Whether it is shown: only on a terminal, without `--json`, and without log lines that would interrupt it.
     pub(crate) fn is_shown(session: &Session) -> bool {
         io::stderr().is_terminal() && !session.output.json && !session.logs_what_happens()
     }
 
-    /// A bar if the number is known, else a counter.
+    /// A bar if the total is known, otherwise a counter.
     pub(crate) fn start(session: &Session, verb: &str, of: Option<u64>) -> Self {
         let bar = of.map_or_else(ProgressBar::no_length, ProgressBar::new);
         bar.set_draw_target(if Self::is_shown(session) {
@@ -37,12 +37,12 @@ impl Counting {
         Self(bar)
     }
 
-    /// So many are done.
+    /// Sets how many are done.
     pub(crate) fn set(&mut self, done: u64) {
         self.0.set_position(done);
     }
 
-    /// Takes the bar away.
+    /// Removes the bar.
     pub(crate) fn finish(self) {
         self.0.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! Waiting for a database that cannot be reached.
+//! Waiting for an unreachable database.
 
 use std::time::Duration;
 
@@ -9,8 +9,9 @@ use tokio_util::sync::CancellationToken;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Waits until `check` succeeds, because a service that gives up while its database restarts needs somebody to start it again.
-/// Everything else that is wrong is an error. `false`: told to stop. Logs one line when it begins to wait and one at the end.
+/// Waits until `check` succeeds: a relay must survive a restart of its database without restarting itself. Errors that
+/// are not temporary are returned. `false` means that `stop` was cancelled. Logs one line when it starts to wait and
+/// one at the end.
 pub(crate) async fn reached<F>(stop: &CancellationToken, check: impl Fn() -> F) -> Result<bool>
 where
     F: Future<Output = Result<()>>,
@@ -35,7 +36,7 @@ where
     }
     if waits {
         let down_ms = began.elapsed().as_millis() as u64;
-        tracing::info!(event = "store_up", down_ms, "the database answers");
+        tracing::info!(event = "store_up", down_ms, "database reachable again");
     }
     Ok(true)
 }

@@ -1,4 +1,4 @@
-//! Items of workers that are gone become due, on a schedule.
+//! Periodic reaping of jobs whose worker is gone.
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Duration;
 use sendoff::store::WorkStore;
 use tokio::time::sleep;
 
-/// The longest pause between two looks.
+/// The longest pause between two rounds.
 const LONGEST_PAUSE: Duration = Duration::from_secs(60);
 
-/// Reaps for as long as it is polled, often enough that no item waits much longer than it has to.
+/// Reaps while it is polled, often enough that no job waits much longer than `stale_after`.
 async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
     let pause = (stale_after / 4).clamp(Duration::from_millis(100), LONGEST_PAUSE);
     let mut failed = false;
@@ -21,19 +21,19 @@ async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
             Ok(0) => {}
             Ok(reaped) => {
                 tracing::warn!(
-                    event = "items_reaped",
+                    event = "jobs_reaped",
                     reaped,
-                    "workers did not end these items; they are due again"
+                    "jobs reaped: their workers did not finish them in time"
                 );
             }
-            Err(error) if failed_before => tracing::debug!(event = "reap_failed", %error, "tried again later"),
-            Err(error) => tracing::warn!(event = "reap_failed", %error, "tried again later"),
+            Err(error) if failed_before => tracing::debug!(event = "reap_failed", %error, "reaping failed; will retry"),
+            Err(error) => tracing::warn!(event = "reap_failed", %error, "reaping failed; will retry"),
         }
         sleep(pause).await;
     }
 }
 
-/// Reaps beside something else, for as long as that takes.
+/// Reaps while `rest` runs.
 pub(crate) async fn beside<T>(
     work: &Arc<dyn WorkStore>,
     stale_after: Option<Duration>,

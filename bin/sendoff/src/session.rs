@@ -1,9 +1,9 @@
-//! What a command works with: the flags, the configuration, the store, and where to print.
+//! What a command works with: flags, configuration, store and output.
 
 use std::io::{self, Write};
 
 use sendoff::{ErrorKind, Result};
-use sendoff_operate::{ItemOperator, Operator};
+use sendoff_operate::{JobOperator, Operator};
 
 use crate::cli::{Command, Global};
 use crate::config::{Config, LogConfig, Override};
@@ -11,19 +11,19 @@ use crate::log::{self, Format, Level};
 use crate::output::{Output, Paint};
 use crate::store::Store;
 
-/// The configuration file that is read when none is named.
+/// The default configuration file.
 pub(crate) const CONFIG_FILE: &str = "sendoff.toml";
 
 /// One run of the program.
 pub(crate) struct Session {
     pub(crate) global: Global,
     pub(crate) output: Output,
-    /// The colours that standard error takes.
+    /// Colours for standard error.
     pub(crate) stderr: Paint,
 }
 
 impl Session {
-    /// Starts logging, too, except for a relay, whose configuration says how.
+    /// Also starts logging, except for a relay, whose configuration sets the log.
     pub(crate) fn new(global: Global, command: &Command) -> Self {
         let session = Self {
             output: Output::new(global.json, global.color),
@@ -32,14 +32,14 @@ impl Session {
         };
         match command {
             Command::Relay(_) | Command::CeleryRelay(_) => {}
-            // Relays are killed there on purpose: their complaints would only hide the view.
+            // The demo kills relays on purpose; their log lines would hide the view.
             Command::Demo(_) => session.start_log(Level::Off, Format::Human),
             _ => session.start_log(Level::Warn, Format::Human),
         }
         session
     }
 
-    /// Starts logging as the configuration says, unless flags say otherwise.
+    /// Starts logging as configured; flags win.
     pub(crate) fn start_configured_log(&self, config: LogConfig) {
         self.start_log(config.level, config.format);
     }
@@ -52,12 +52,12 @@ impl Session {
         );
     }
 
-    /// Whether nobody has asked for log lines.
+    /// Whether no flag asks for log lines.
     pub(crate) fn is_quiet(&self) -> bool {
         self.global.verbose == 0 && self.global.log_level.is_none()
     }
 
-    /// Whether lines are logged also when nothing is wrong.
+    /// Whether normal events are logged, not only problems.
     pub(crate) fn logs_what_happens(&self) -> bool {
         self.log_level(Level::Warn) > Level::Warn
     }
@@ -66,14 +66,14 @@ impl Session {
         self.global.log_level.unwrap_or(default).raised(self.global.verbose)
     }
 
-    /// Whether errors are told with what caused them.
+    /// Whether errors are printed with their causes.
     pub(crate) fn shows_sources(&self) -> bool {
         self.global.verbose > 0
     }
 
-    /// Says something to the person who runs it, beside the data.
+    /// Prints a note to standard error, separate from the data.
     pub(crate) fn note(&self, text: &str) {
-        // Nobody has to hear it.
+        // A note may get lost.
         let _ = writeln!(io::stderr().lock(), "{}", self.stderr.dim(text));
     }
 
@@ -88,45 +88,42 @@ impl Session {
         Config::load(self.global.config.as_deref(), std::env::vars_os(), &flags)
     }
 
-    /// The store. Nothing is asked of the database yet.
+    /// The store. The database is not queried yet.
     pub(crate) fn store(&self) -> Result<Store> {
         Store::open(self.config()?.database_of(self.global.source.as_deref())?)
     }
 
-    /// The store, once its tables are known to be what this program needs.
+    /// The store, after a check that its schema is what this program needs.
     pub(crate) async fn ready_store(&self) -> Result<Store> {
         let store = self.store()?;
         match store.migrate.check_schema().await {
-            // Roles that only emit or look may be kept from the ledger: what they do next will tell.
+            // Roles that only emit or read may lack access to the migration table; a wrong schema then fails later.
             Err(error) if error.kind() != ErrorKind::Denied => Err(error),
             Err(_) | Ok(()) => Ok(store),
         }
     }
 
-    /// An operator in the name of whoever runs this.
+    /// An operator that acts as the current user.
     pub(crate) async fn operator(&self) -> Result<Operator> {
         Ok(Operator::new(self.ready_store().await?.operate, who()))
     }
 
-    /// The same, with one for failed items.
-    pub(crate) async fn operators(&self) -> Result<(Operator, ItemOperator)> {
+    /// The same, plus an operator for jobs.
+    pub(crate) async fn operators(&self) -> Result<(Operator, JobOperator)> {
         let store = self.ready_store().await?;
-        Ok((
-            Operator::new(store.operate, who()),
-            ItemOperator::new(store.work, who()),
-        ))
+        Ok((Operator::new(store.operate, who()), JobOperator::new(store.work, who())))
     }
 }
 
-/// Whoever runs this, for the audit.
+/// The current user and host, for the audit.
 fn who() -> String {
     let user = ["USER", "LOGNAME", "USERNAME"]
         .iter()
         .find_map(|name| std::env::var(name).ok());
-    format!("{}@{}", user.as_deref().unwrap_or("somebody"), host())
+    format!("{}@{}", user.as_deref().unwrap_or("unknown"), host())
 }
 
-/// What this machine is called.
+/// The host name.
 pub(crate) fn host() -> String {
     #[cfg(unix)]
     {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second ends the process at once.
+//! Ctrl-C and SIGTERM: the first signal starts a clean stop, the second ends the process immediately.
 
 use sendoff::{Error, ErrorKind, Result};
 use tokio_util::sync::CancellationToken;
@@ -6,11 +6,11 @@ use tokio_util::sync::CancellationToken;
 /// A token that the first signal cancels.
 ///
 /// # Errors
-/// When the system refuses to hand signals over.
+/// When the operating system refuses a signal handler.
 pub(crate) fn stop_token() -> Result<CancellationToken> {
     let stop = CancellationToken::new();
     let mut signals = Signals::new().map_err(|error| {
-        Error::new(ErrorKind::Backend, "signals cannot be received")
+        Error::new(ErrorKind::Backend, "cannot install signal handlers")
             .because(error.to_string())
             .next_step("check the limits of the process")
             .with_source(error)
@@ -18,10 +18,14 @@ pub(crate) fn stop_token() -> Result<CancellationToken> {
     let token = stop.clone();
     tokio::spawn(async move {
         let name = signals.next().await.name;
-        tracing::info!(event = "signal", name, "stopping; the same once more ends at once");
+        tracing::info!(event = "signal", name, "stopping (signal again to force)");
         token.cancel();
         let second = signals.next().await;
-        tracing::warn!(event = "signal", name = second.name, "ending at once");
+        tracing::warn!(
+            event = "signal",
+            name = second.name,
+            "stopping now (forced by a second signal)"
+        );
         std::process::exit(second.code);
     });
     Ok(stop)
@@ -29,7 +33,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken> {
 
 struct Signal {
     name: &'static str,
-    /// As shells report a process that the signal ended.
+    /// The exit code that shells report for a process killed by the signal.
     code: i32,
 }
 
@@ -68,7 +72,7 @@ impl Signals {
 
     async fn next(&mut self) -> Signal {
         if tokio::signal::ctrl_c().await.is_err() {
-            // No handler could be set, so none will ever come.
+            // No handler could be installed, so no signal ever arrives.
             std::future::pending::<()>().await;
         }
         Signal {

@@ -1,4 +1,4 @@
-//! The stores: the only place that knows them all.
+//! The stores. Only this module knows all of them.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 
 use crate::config::{Database, DatabaseUrl};
 
-/// A store, by its rooms.
+/// A store, by its traits.
 pub(crate) struct Store {
     pub(crate) relay: Arc<dyn RelayStore>,
     pub(crate) operate: Arc<dyn OperateStore>,
     pub(crate) migrate: Arc<dyn MigrateStore>,
     pub(crate) work: Arc<dyn WorkStore>,
     pub(crate) emit: Arc<dyn EmitStore>,
-    /// SQL that creates roles, where the database has such.
-    pub(crate) roles: Option<String>,
+    /// The store that can create roles, for databases that have roles.
+    pub(crate) roles: Option<PostgresStore>,
 }
 
 impl Store {
-    /// The store that is configured. Nothing is asked of the database yet.
+    /// The configured store. The database is not queried yet.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when no database is configured, or its settings cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] when no database is configured, or its settings are invalid.
     pub(crate) fn open(database: &Database) -> Result<Self> {
         let names = database.names()?;
         match database.url()? {
@@ -36,10 +36,11 @@ impl Store {
                     .retention(database.retention)
                     .dead_retention(database.dead_retention)
                     .dedup_window(database.dedup_window)
-                    .inbox_window(database.inbox_window)
+                    .inbox_retention(database.inbox_retention)
+                    .job_max_attempts(database.job_max_attempts)
                     .listen(database.listen);
                 let store = PostgresStore::new(config)?;
-                let roles = Some(store.roles_sql());
+                let roles = Some(store.clone());
                 Ok(Self::of(store, roles))
             }
             DatabaseUrl::Mysql(url) => {
@@ -48,41 +49,44 @@ impl Store {
                     .retention(database.retention)
                     .dead_retention(database.dead_retention)
                     .dedup_window(database.dedup_window)
-                    .inbox_window(database.inbox_window);
+                    .inbox_retention(database.inbox_retention)
+                    .job_max_attempts(database.job_max_attempts);
                 Ok(Self::of(MysqlStore::new(config)?, None))
             }
             DatabaseUrl::Sqlite(path) => {
-                let mut config = SqliteConfig::new(path).names(names);
-                config.retention = database.retention;
-                config.dead_retention = database.dead_retention;
-                config.dedup_window = database.dedup_window;
-                config.inbox_window = database.inbox_window;
-                Ok(Self::of(SqliteStore::open(config)?, None))
+                let config = SqliteConfig::new(path)
+                    .names(names)
+                    .retention(database.retention)
+                    .dead_retention(database.dead_retention)
+                    .dedup_window(database.dedup_window)
+                    .inbox_retention(database.inbox_retention)
+                    .job_max_attempts(database.job_max_attempts);
+                Ok(Self::of(SqliteStore::new(config)?, None))
             }
         }
     }
 
-    /// A SQLite file with everything else as usual.
+    /// A store in a SQLite file, with default settings.
     pub(crate) fn sqlite(path: &Path) -> Result<Self> {
-        Ok(Self::of(SqliteStore::open(SqliteConfig::new(path))?, None))
+        Ok(Self::of(SqliteStore::new(SqliteConfig::new(path))?, None))
     }
 
-    /// What a relay does before it begins: are the tables what it needs, and do they have the windows of the config?
+    /// Prepares a start of the relay: checks the schema and writes the configured retention into the tables.
     ///
     /// # Errors
-    /// What [`MigrateStore::check_schema`] and [`MigrateStore::write_windows`] say.
+    /// The errors of [`MigrateStore::check_schema`] and [`MigrateStore::write_retention`].
     pub(crate) async fn prepare(&self) -> Result<()> {
         self.migrate.check_schema().await?;
-        if self.migrate.write_windows().await? {
+        if self.migrate.write_retention().await? {
             tracing::info!(
-                event = "windows_written",
-                "the tables have the windows of the configuration now"
+                event = "retention_written",
+                "the configured retention was written into the tables"
             );
         }
         Ok(())
     }
 
-    fn of<S>(store: S, roles: Option<String>) -> Self
+    fn of<S>(store: S, roles: Option<PostgresStore>) -> Self
     where
         S: RelayStore + OperateStore + MigrateStore + EmitStore + WorkStore + 'static,
     {

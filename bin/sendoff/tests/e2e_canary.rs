@@ -1,5 +1,5 @@
-//! No payload and no secret is in anything that the program says: a canary of each is looked for in all of its output, at
-//! the lowest log level, while everything fails that can.
+//! The program prints no payload and no secret: the test searches all of its output for a canary of each, at the lowest
+//! log level, while everything that can fail does fail.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod sandbox;
@@ -12,7 +12,7 @@ use rustix::process::Signal;
 use sandbox::{Ran, Running, Sandbox, wait_until};
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// `cargo xtask test` looks for this in the output of all tests.
+/// `cargo xtask test` searches the output of all tests for this.
 const CANARY: &str = "canary-6f1d";
 const SECRET: &str = "canary-6f1d-secret";
 const PAYLOAD: &str = r#"{"card":"canary-6f1d-payload"}"#;
@@ -25,7 +25,7 @@ const SINKS: [&str; 9] = [
 
 #[test]
 fn nothing_that_is_said_holds_a_payload_or_a_secret_on_sqlite() {
-    // One end refuses connections; the other sends everything back that it gets, passwords and payloads included.
+    // One end refuses connections; the other echoes everything it gets, including passwords and payloads.
     look_everywhere(&Sandbox::sqlite(), &[closed_port(), echo()]);
 }
 
@@ -139,7 +139,7 @@ fn configure(sandbox: &Sandbox, address: SocketAddr) {
     ));
 }
 
-/// Messages of every kind, a row that is none among them.
+/// Messages of every kind, and a row that is not a valid message.
 fn emit(sandbox: &Sandbox) {
     for args in [
         &["order.placed"][..],
@@ -160,7 +160,7 @@ fn emit(sandbox: &Sandbox) {
     ));
 }
 
-/// Runs a relay until it has met trouble with every sink.
+/// Runs a relay until every sink has failed.
 fn relay(sandbox: &Sandbox, format: &str) {
     let troubled = |log: &str, name: &str| {
         let about = [format!("\"sink\":\"{name}\""), format!("sink=\"{name}\"")];
@@ -202,7 +202,7 @@ fn steer(sandbox: &Sandbox) {
         &["pause", "topic", "order.*"],
         &["resume", "topic", "order.*"],
         &["retry", "--all"],
-        &["reset", "--all"],
+        &["retry", "--reset", "--all"],
         &["reap"],
         &["sink", "ls"],
         &["sink", "ls", "--json"],
@@ -215,7 +215,7 @@ fn steer(sandbox: &Sandbox) {
         assert_ne!(ran.code, 2, "{command:?} is a command: {ran:?}");
         is_clean(&ran);
     }
-    // Messages in full are what was asked for: their payloads are there, and nothing else that is not to be seen.
+    // These commands print whole messages: payloads are allowed here, secrets are not.
     let id = emitted(sandbox);
     for command in [&["show", &id][..], &["ls", "--json"], &["dead", "ls", "--json"]] {
         let ran = run(sandbox, command);
@@ -233,13 +233,13 @@ fn steer(sandbox: &Sandbox) {
     );
 }
 
-/// The id of a message that is there.
+/// The id of an existing message.
 fn emitted(sandbox: &Sandbox) -> String {
     let listed = sandbox.json(&["ls"]);
-    listed["messages"][0]["id"].as_str().unwrap().to_owned()
+    listed["items"][0]["id"].as_str().unwrap().to_owned()
 }
 
-/// The database fails under a relay and under an emit: drivers like to quote what they were given.
+/// The database fails under a relay and under an emit: drivers may quote the values.
 fn break_the_database(sandbox: &Sandbox) {
     sandbox.sql("ALTER TABLE outbox_waiting RENAME TO elsewhere");
     relay_until(sandbox, "human", "the relay misses the table", |log| {
@@ -261,7 +261,7 @@ fn is_clean(ran: &Ran) {
         let line = text
             .lines()
             .find(|line| line.contains(CANARY) || line.contains(&hex(CANARY)));
-        // Only the place: quoting the line would spread what must not be seen.
+        // Only the position: quoting the line would print the canary.
         let place = line.and_then(|line| line.find(CANARY).map(|at| line[..at].to_owned()));
         assert_eq!(place, None, "the canary comes after this");
     }
@@ -272,12 +272,12 @@ fn hex(text: &str) -> String {
     text.bytes().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// A port that nobody listens on.
+/// A port without a listener.
 fn closed_port() -> SocketAddr {
     TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
-/// A server that sends back whatever it gets; to a request of HTTP as the body of an error, with the status in its path.
+/// A server that echoes its input; for an HTTP request, as the body of an error with the status in its path.
 fn echo() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

@@ -1,5 +1,5 @@
-//! Every kind of call that Celery has, emitted by Django, by Rust and by SQL, relayed, and run by workers of the oldest and the
-//! newest Celery, over both brokers.
+//! Every kind of Celery call, emitted by Django, Rust and SQL, relayed, and run by workers of the oldest and the newest
+//! Celery, over both brokers.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod sandbox;
@@ -17,7 +17,7 @@ use sendoff_testkit::servers::{RabbitMq, Redis};
 use serde_json::Value;
 use shop::{PATIENCE, Project};
 use tasks::check::{Check, left};
-use tasks::emit::Desk;
+use tasks::emit::Dispatcher;
 use tasks::{Producer, Scenario, Then, When, table};
 
 const OLD: &str = "SENDOFF_TEST_CELERY_OLD";
@@ -55,7 +55,7 @@ fn the_oldest_celery_runs_every_call_over_rabbitmq() {
     runs_every_call(&project, OLD, false);
 }
 
-/// A RabbitMQ of its own: the names of what delayed tasks wait in are the same for everybody.
+/// A separate RabbitMQ: the names of the queues for delayed tasks are always the same.
 #[test]
 fn the_newest_celery_runs_calls_from_quorum_queues() {
     let runtime = runtime();
@@ -64,7 +64,7 @@ fn the_newest_celery_runs_calls_from_quorum_queues() {
     runs_every_call(&project, NEW, true);
 }
 
-/// A runtime whose threads keep a server's helpers going.
+/// A runtime whose threads run a server's helpers.
 fn runtime() -> tokio::runtime::Runtime {
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(1)
@@ -85,13 +85,13 @@ fn runs_every_call(project: &Project, celery: &str, quorum: bool) {
     let outbox = outbox.migrated();
     std::fs::write(project.path("sendoff.toml"), sink).unwrap();
     django.wait();
-    let mut desk = Desk {
+    let mut dispatcher = Dispatcher {
         project,
         django,
         outbox: &outbox,
     };
     let table = table();
-    // What tasks wait in with quorum queues is the worker's to declare, so one task has to find it at work first.
+    // With quorum queues, the worker declares the queues for delayed tasks, so one task must run first.
     let is_early = |each: &Scenario| {
         if quorum {
             each.name == "plain"
@@ -102,7 +102,7 @@ fn runs_every_call(project: &Project, celery: &str, quorum: bool) {
     let wanted = table.iter().filter(|each| each.on_quorum || !quorum);
     let (early, live): (Vec<&Scenario>, Vec<&Scenario>) = wanted.partition(|each| is_early(each));
 
-    let mut emitted = desk.emit(&early);
+    let mut emitted = dispatcher.emit(&early);
     if !quorum {
         std::thread::sleep(UNTIL_EXPIRED);
     }
@@ -116,7 +116,7 @@ fn runs_every_call(project: &Project, celery: &str, quorum: bool) {
     };
     // Once it runs one, it has declared its queues.
     check.wait_for("the first task", |lines| !lines.is_empty());
-    emitted.extend(desk.emit(&live));
+    emitted.extend(dispatcher.emit(&live));
     check.outcomes(&emitted);
     check.ends(&emitted);
     if !quorum {
@@ -128,7 +128,7 @@ fn runs_every_call(project: &Project, celery: &str, quorum: bool) {
     assert_eq!((relay.end(PATIENCE).code(), celery_relay.end()), (Some(0), Some(0)));
 }
 
-/// What the application sets in Celery, too.
+/// Settings that the application also has in Celery.
 fn sink(project: &Project, quorum: bool) -> String {
     let (broker, queue) = (&project.broker, &project.queue);
     let kind = match quorum {
@@ -140,7 +140,7 @@ fn sink(project: &Project, quorum: bool) -> String {
         false => "",
     };
     let route = |task: &str, queue: &str| format!("[[sink.routes]]\ntask = {task:?}\nqueue = {queue:?}\n");
-    // A whole name counts more than a pattern, even one that stands before it.
+    // A full name takes precedence over a pattern, even over an earlier one.
     let routes = [
         route("shop.rout*", &format!("{queue}.nowhere")),
         route("shop.routed", &format!("{queue}.routed")),

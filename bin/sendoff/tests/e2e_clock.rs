@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
 use rustix::process::Signal;
-use sandbox::{Place, Running, Sandbox, block_on, connect, lines, test_variable, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, block_on, connect, lines, test_variable, wait_until};
 use tokio_postgres::Row;
 
 const KEYS: usize = 40;
@@ -67,7 +67,7 @@ fn ages_in_filters_go_by_the_clock_of_the_database() {
     assert!(query(&sandbox, sql)[0].get::<_, bool>(0));
 }
 
-/// Has a program run under another clock.
+/// Runs a program under another clock.
 fn under<'a>(command: &'a mut Command, clock: &str) -> &'a mut Command {
     command
         .env("LD_PRELOAD", test_variable("SENDOFF_TEST_FAKETIME_LIB"))
@@ -75,7 +75,7 @@ fn under<'a>(command: &'a mut Command, clock: &str) -> &'a mut Command {
         .env("FAKETIME_DONT_FAKE_MONOTONIC", "1")
 }
 
-/// Starts a relay under another clock, and makes sure that it has it.
+/// Starts a relay under another clock, and checks that it uses it.
 fn relay(sandbox: &Sandbox, clock: &str, log: &str, offset: i64) -> Running {
     let file = std::fs::File::create(sandbox.path(log)).unwrap();
     let mut command = sandbox.command(["relay", "--log-format", "json"]);
@@ -95,7 +95,7 @@ fn relay(sandbox: &Sandbox, clock: &str, log: &str, offset: i64) -> Running {
 }
 
 fn query(sandbox: &Sandbox, sql: &str) -> Vec<Row> {
-    let Place::Postgres { url, schema } = &sandbox.place else {
+    let TestDatabase::Postgres { url, schema } = &sandbox.place else {
         panic!("this test is about PostgreSQL");
     };
     let set = format!("SET search_path TO {schema}");
@@ -145,7 +145,7 @@ fn scheduled_messages_come_when_they_are_due(sandbox: &Sandbox) {
     let row = &query(sandbox, sql)[0];
     let (first, last): (f64, f64) = (row.get(0), row.get(1));
     loop {
-        // In this order: what has arrived by now was due before now.
+        // In this order: messages that have arrived by now were due before now.
         let count = arrived(sandbox) - before;
         let now = database_now(sandbox);
         assert!(count == 0 || now >= first, "{count} came {} s early", first - now);
@@ -167,7 +167,7 @@ fn retries_wait_as_long_as_they_should(sandbox: &Sandbox) {
     let sql = "SELECT extract(epoch FROM due_at - clock_timestamp())::float8, \
                    extract(epoch FROM clock_timestamp() - waiting_since)::float8, \
                    extract(epoch FROM clock_timestamp() - (history -> 0 ->> 'at')::timestamptz)::float8 \
-               FROM outbox_waiting WHERE state = 'down' AND due_at IS NOT NULL";
+               FROM outbox_waiting WHERE state = 'deferred' AND due_at IS NOT NULL";
     let mut waiting = Vec::new();
     wait_until("all wait for the sink", PATIENCE, || {
         waiting = query(sandbox, sql);
@@ -188,7 +188,7 @@ fn retries_wait_as_long_as_they_should(sandbox: &Sandbox) {
     });
 }
 
-/// Kills one relay; the other takes its lanes when the lease is over by the database's clock, and not before.
+/// Kills one relay; the other takes its lanes when the lease ends by the database's clock, and not before.
 fn takes_over(sandbox: &Sandbox, heir: &Running, mut victim: Running) {
     let before = arrived(sandbox);
     assert_eq!((lanes_of(sandbox, heir), lanes_of(sandbox, &victim)), (40, 40));
@@ -211,7 +211,7 @@ fn takes_over(sandbox: &Sandbox, heir: &Running, mut victim: Running) {
         if held == 0 {
             break;
         }
-        assert!(now < until + 10.0, "nobody took its lanes within 10 s");
+        assert!(now < until + 10.0, "no relay took its lanes within 10 s");
     }
     wait_until("the other has all lanes", PATIENCE, || lanes_of(sandbox, heir) == 80);
     wait_until("it delivers all", PATIENCE, || arrived(sandbox) == before + KEYS);

@@ -1,4 +1,4 @@
-//! `sendoff celery-relay` beside the Python relay of the same tables.
+//! `sendoff celery-relay` next to the Python relay of the same tables.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
 
 mod sandbox;
@@ -31,7 +31,7 @@ fn left(project: &Project) -> i64 {
     rows[0].0.parse().unwrap()
 }
 
-/// Who sent how many, by the name that senders give themselves, and how many ids there are.
+/// The number of tasks by sender, and the number of ids.
 fn arrived(project: &Project) -> (BTreeMap<&'static str, usize>, usize) {
     let client = redis::Client::open(project.broker.as_str()).unwrap();
     let mut connection = client.get_connection().unwrap();
@@ -56,7 +56,7 @@ fn arrived(project: &Project) -> (BTreeMap<&'static str, usize>, usize) {
     (senders, ids.len())
 }
 
-/// A project whose tables are there, and its broker, which is kept going.
+/// A project with tables, and its running broker.
 fn project() -> ((Redis, Runtime), Project) {
     let runtime = Runtime::new().unwrap();
     let redis = runtime.block_on(Redis::start());
@@ -75,14 +75,14 @@ fn beside_the_python_relay_nothing_is_lost_or_sent_twice() {
     let (_redis, project) = project();
     fill(&project, 3000);
 
-    // It gives way to the Python relay at once ...
+    // It gives way to the Python relay immediately ...
     let mut ours = project.relay(&["--batch-size", "50"]);
     wait_until("some are sent", PATIENCE, || left(&project) < 2900);
     ours.signal(Signal::TERM);
     assert_eq!(ours.end(), Some(0));
     let before = left(&project);
     fill(&project, 2000);
-    // ... works beside it ...
+    // ... works next to it ...
     let mut python = project.python_relay(&["--batch-size", "50"]);
     wait_until("the Python relay sends, too", PATIENCE, || {
         arrived(&project).0.contains_key("python")
@@ -97,7 +97,7 @@ fn beside_the_python_relay_nothing_is_lost_or_sent_twice() {
     // ... and takes over what it leaves behind when it is killed.
     drop(ours);
     fill(&project, 2000);
-    wait_until("the Python relay goes on", PATIENCE, || left(&project) < 1950);
+    wait_until("the Python relay continues", PATIENCE, || left(&project) < 1950);
     python.signal(Signal::KILL);
     python.end();
     let _ours = project.relay(&[
@@ -111,7 +111,7 @@ fn beside_the_python_relay_nothing_is_lost_or_sent_twice() {
     wait_until("all are sent", PATIENCE, || left(&project) == 0);
     let (senders, ids) = arrived(&project);
     assert_eq!(ids, 7000, "{senders:?}");
-    // What the killed one had in hand may have been sent before.
+    // The killed relay may already have sent what it had in flight.
     assert!(senders.values().sum::<usize>() <= 7050, "{senders:?}");
 }
 

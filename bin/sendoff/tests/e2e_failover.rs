@@ -1,6 +1,6 @@
-//! A database server that is replaced, or that comes back without its last commits, while messages are with slow sinks. Its
-//! numbers begin again where the new server had got to, so that new messages have the numbers of old ones: what becomes of
-//! an old one must not become of a new one.
+//! A database server is replaced, or restarts without its last commits, while messages are with slow sinks. The new
+//! server reuses numbers, so that new messages have the numbers of old ones: the outcome of an old message must not be
+//! applied to a new one.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod failover;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use failover::{AT_ONCE, Entry, Gate, PATIENCE, SINKS, Scene};
 use failover::{assert_accounted, count, emit, new_orders, old_orders, ready, try_emit};
-use sandbox::{Place, Running, Sandbox, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, wait_until};
 use sendoff::Message;
 use sendoff_testkit::servers::{MariaDb, Postgres};
 use sendoff_testkit::{Fault, FaultProxy};
@@ -23,14 +23,13 @@ const LEASE: Duration = Duration::from_secs(20);
 /// A message that has failed stays where it is.
 const AGAIN: Duration = Duration::from_secs(3600);
 
-/// How long the messages of the new server may take: the lease, in case that the relay has to wait for its own lanes, and
-/// as much again.
+/// How long the messages of the new server may take: twice the lease, in case the relay must wait for its own lanes.
 const LIMIT: Duration = Duration::from_secs(40);
 
 /// When the sinks begin to answer.
 #[derive(Clone, Copy)]
 enum Answers {
-    /// As soon as the new messages are there.
+    /// As soon as the new messages exist.
     AtOnce,
     /// When the relay has seen that it is another server.
     WhenNoticed,
@@ -68,7 +67,7 @@ fn a_server_that_comes_back_without_its_last_commits_loses_no_later_ones() {
     let scene = Scene::new(on_postgres(server.url()), LEASE, AGAIN);
     let place = scene.sandbox.place.clone();
     let relay = start(&scene, &place);
-    // From here on nothing is written to the log of changes any more.
+    // From here on nothing is written to the write-ahead log any more.
     server.sql("CHECKPOINT");
     server.stop_wal_writer();
     let before = hand_out(&scene, &place);
@@ -84,10 +83,14 @@ fn a_promoted_replica_of_mariadb_loses_none_of_its_own_messages() {
     let mut primary = MariaDb::start(&[]);
     let link = runtime.block_on(FaultProxy::start(primary.port()));
     let replica = primary.replica(link.port());
-    // One address for whichever server is the primary, as a proxy in front of both has it.
+    // One address for the current primary, like a proxy in front of both.
     let address = runtime.block_on(FaultProxy::start(primary.port()));
     let url = address.url(&primary.url(), primary.port());
-    let scene = Scene::new(Sandbox::private(|schema| Place::Mysql { url, schema }), LEASE, AGAIN);
+    let scene = Scene::new(
+        Sandbox::private(|schema| TestDatabase::Mysql { url, schema }),
+        LEASE,
+        AGAIN,
+    );
     let old = scene.sandbox.place.at(primary.url());
     let new = scene.sandbox.place.at(replica.url());
     let relay = start(&scene, &old);
@@ -112,7 +115,7 @@ fn a_synchronous_standby_loses_nothing_that_was_committed() {
     scene.endpoint.set(Gate::Open);
     let relay = start(&scene, &old);
     let (committed, over) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-    let produce = |place: &Place, prefix: &str, most: usize| {
+    let produce = |place: &TestDatabase, prefix: &str, most: usize| {
         for n in 0..most {
             let message = Message::json("order.taken", &n)
                 .unwrap()
@@ -162,7 +165,7 @@ fn a_synchronous_standby_loses_nothing_that_was_committed() {
     scene.stop(relay, "relay.log");
 }
 
-/// A primary whose host hangs still has its connections accepted by the kernel; the second host has to be tried all the same.
+/// The kernel of a primary whose host hangs still accepts connections; the second host must be tried anyway.
 #[test]
 fn a_first_host_that_hangs_does_not_hide_the_second() {
     let failing = PostgresPair::start();
@@ -196,7 +199,7 @@ impl PostgresPair {
         }
     }
 
-    /// The outbox at whichever of the two takes writes, by the URL that the page about failovers shows.
+    /// The outbox on the server that takes writes, with the URL from the page about failovers.
     fn sandbox(&self) -> Sandbox {
         let page = include_str!("../../../docs/failover.md");
         let url = page.lines().find_map(|line| line.strip_prefix("url = \"postgres://"));
@@ -208,12 +211,12 @@ impl PostgresPair {
     }
 
     /// The outbox on each of the two.
-    fn places(&self, scene: &Scene) -> (Place, Place) {
+    fn places(&self, scene: &Scene) -> (TestDatabase, TestDatabase) {
         let at = |server: &Postgres| scene.sandbox.place.at(server.url());
         (at(&self.primary), at(&self.standby))
     }
 
-    /// Kills the primary and makes the standby take its place.
+    /// Kills the primary and promotes the standby.
     fn fail_over(&mut self) {
         self.primary.kill();
         self.standby.promote();
@@ -221,18 +224,18 @@ impl PostgresPair {
 }
 
 fn on_postgres(url: String) -> Sandbox {
-    Sandbox::private(|schema| Place::Postgres { url, schema })
+    Sandbox::private(|schema| TestDatabase::Postgres { url, schema })
 }
 
 /// Starts a relay and waits until it holds all lanes.
-fn start(scene: &Scene, at: &Place) -> Running {
+fn start(scene: &Scene, at: &TestDatabase) -> Running {
     let relay = scene.relay("relay.log", None);
     scene.wait_for_lanes(at, &relay, 80);
     relay
 }
 
-/// Emits messages that the server is going to lose, and waits until the sinks have all that they can have at once.
-fn hand_out(scene: &Scene, at: &Place) -> Vec<Entry> {
+/// Emits messages that the server will lose, and waits until the sinks have as many as they can have at the same time.
+fn hand_out(scene: &Scene, at: &TestDatabase) -> Vec<Entry> {
     emit(at, &old_orders());
     wait_until("the sinks have the messages", PATIENCE, || {
         scene.endpoint.seen() == AT_ONCE * SINKS.len()
@@ -240,8 +243,8 @@ fn hand_out(scene: &Scene, at: &Place) -> Vec<Entry> {
     ready(at)
 }
 
-/// Emits messages on the new server, lets the sinks answer, and sees that each of them comes to its own end.
-fn check(scene: &Scene, at: &Place, before: &[Entry], relay: Running, answers: Answers) {
+/// Emits messages on the new server, lets the sinks answer, and checks the outcome of each message.
+fn check(scene: &Scene, at: &TestDatabase, before: &[Entry], relay: Running, answers: Answers) {
     emit(at, &new_orders());
     let now = ready(at);
     let repeats = |entry: &&Entry| before.iter().any(|old| (old.lane, old.seq) == (entry.lane, entry.seq));

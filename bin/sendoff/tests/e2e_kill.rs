@@ -1,5 +1,5 @@
-//! Three relays that are killed again and again, with a sink that is down now and then, lose nothing, invent nothing, and
-//! keep the order of every key.
+//! Three relays that are killed repeatedly, with a sink that is down from time to time, lose nothing, invent nothing,
+//! and keep the order of every key.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use mysql_async::prelude::Queryable;
 use rustix::process::Signal;
-use sandbox::{Place, Running, Sandbox, connect, lines, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, connect, lines, wait_until};
 use sendoff::Message;
 use sendoff::emit::Names;
 use sendoff::store::{EmitStore, Filter, OperateStore};
@@ -30,7 +30,7 @@ use serde_json::{Value, json};
 const RELAYS: usize = 3;
 const PRODUCERS: usize = 4;
 const KEYS: usize = 200;
-/// How many messages a relay may have in hand, and so how many one kill may send again.
+/// How many messages a relay may have in flight, and so how many one kill may send again.
 const WINDOW: usize = 16;
 
 #[test]
@@ -48,7 +48,7 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
     std::fs::create_dir(sandbox.path("out")).unwrap();
     let out = sandbox.path("out/out.jsonl");
     sandbox.configure(&format!(
-        "[relay]\nlease = \"2s\"\nheartbeat = \"300ms\"\nbatch = {batch}\nwindow = {WINDOW}\nidle_time = \"20ms\"\n\
+        "[relay]\nlease = \"2s\"\nheartbeat = \"300ms\"\nbatch = {batch}\nmax_in_flight = {WINDOW}\nidle_time = \"20ms\"\n\
          [[sink]]\nname = \"out\"\ntype = \"file\"\npath = {out:?}\nfsync = false\nbatch = {batch}\n\
          [[route]]\nmatch = \"*\"\nto = [\"out\"]\n",
         batch = WINDOW / 2,
@@ -60,7 +60,7 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
     println!("seed {seed}");
     let mut rng = fastrand::Rng::with_seed(seed);
     for kill in 0..kills {
-        // Without its folder the sink is down: messages fail, and those behind them in their keys are held.
+        // Without its folder the sink is down: messages fail, and later messages of their keys are blocked.
         match kill % 10 {
             5 => std::fs::rename(sandbox.path("out"), sandbox.path("away")).unwrap(),
             7 => std::fs::rename(sandbox.path("away"), sandbox.path("out")).unwrap(),
@@ -74,8 +74,8 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
     }
     let recorder = load.stop();
 
-    // A message on which relays were killed several times is taken for one that kills them, and set aside with what is
-    // behind it: it comes back when an operator says so.
+    // A message that several relays were killed on is treated as one that crashes relays: it becomes a dead letter and
+    // blocks its key until an operator retries it.
     let begin = Instant::now();
     let mut retried = 0;
     wait_until("everything is delivered", Duration::from_secs(90), || {
@@ -117,7 +117,7 @@ fn kill_relays(sandbox: Sandbox, kills: usize) {
     every_copy_has_the_same_id(&arrivals);
 }
 
-/// Who lost what, and of single messages only what happened to these.
+/// The report, reduced to the history of these messages.
 fn said(log: &str, ids: &[&str]) -> String {
     let matters = |line: &&str| {
         let of_a_message = ["message_failed", "row_step", "sink_down"];
@@ -152,27 +152,27 @@ fn relay(sandbox: &Sandbox) -> Running {
 }
 
 /// How many messages have not been delivered.
-fn left(place: &Place) -> u64 {
+fn left(place: &TestDatabase) -> u64 {
     let place = place.clone();
     sandbox::block_on(async move { stores(&place).1.count(&Filter::default()).await.unwrap() })
 }
 
 /// The outbox as producers and as operators use it, on connections that [`break_connections`] finds.
-fn stores(place: &Place) -> (Arc<dyn EmitStore>, Arc<dyn OperateStore>) {
+fn stores(place: &TestDatabase) -> (Arc<dyn EmitStore>, Arc<dyn OperateStore>) {
     let names = |schema: &str| Names::new(Some(schema), Names::PREFIX).unwrap();
     match place {
-        Place::Postgres { url, schema } => {
+        TestDatabase::Postgres { url, schema } => {
             let config = PostgresConfig::new(url).names(names(schema)).application_name(schema);
             let store = Arc::new(PostgresStore::new(config).unwrap());
             (store.clone(), store)
         }
-        Place::Mysql { url, schema } => {
+        TestDatabase::Mysql { url, schema } => {
             let (server, _) = url.rsplit_once('/').unwrap();
             let config = MysqlConfig::new(format!("{server}/{schema}")).names(names(schema));
             let store = Arc::new(MysqlStore::new(config).unwrap());
             (store.clone(), store)
         }
-        Place::Sqlite(_) => panic!("a file has no connections to break"),
+        TestDatabase::Sqlite(_) => panic!("a file has no connections to break"),
     }
 }
 
@@ -189,7 +189,7 @@ fn every_copy_has_the_same_id(arrivals: &[Value]) {
     }
 }
 
-/// Producers, each with a connection of its own that is broken now and then.
+/// Producers, each with its own connection that is broken from time to time.
 struct Load {
     stop: Arc<AtomicBool>,
     threads: Vec<std::thread::JoinHandle<()>>,
@@ -197,7 +197,7 @@ struct Load {
 }
 
 impl Load {
-    fn start(place: &Place) -> Self {
+    fn start(place: &TestDatabase) -> Self {
         let (stop, recorder) = (Arc::new(AtomicBool::new(false)), Recorder::new());
         let numbers: Arc<Vec<AtomicU64>> = Arc::new((0..KEYS).map(|_| AtomicU64::new(0)).collect());
         let mut threads: Vec<_> = (0..PRODUCERS)
@@ -239,26 +239,26 @@ fn on_a_runtime(future: impl Future<Output = ()>) {
         .block_on(future);
 }
 
-/// Ends a producer's connection about once a second, so that some commits are never answered.
-async fn break_connections(place: &Place, stop: &AtomicBool) {
+/// Ends a producer's connection about once per second, so that some commits are never answered.
+async fn break_connections(place: &TestDatabase, stop: &AtomicBool) {
     while !stop.load(Ordering::Relaxed) {
         tokio::time::sleep(Duration::from_millis(fastrand::u64(500..1500))).await;
         match place {
-            Place::Postgres { url, schema } => {
+            TestDatabase::Postgres { url, schema } => {
                 let sql = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = $1 \
                            ORDER BY random() LIMIT 1";
                 connect(url).await.execute(sql, &[schema]).await.unwrap();
             }
-            Place::Mysql { url, schema } => {
+            TestDatabase::Mysql { url, schema } => {
                 let mut conn = mysql_async::Conn::from_url(url).await.unwrap();
                 let sql = "SELECT id FROM information_schema.processlist WHERE db = ? ORDER BY RAND() LIMIT 1";
                 let found: Option<u64> = conn.exec_first(sql, (schema,)).await.unwrap();
                 if let Some(id) = found {
-                    // It may have gone by itself.
+                    // It may already have ended.
                     let _ = conn.query_drop(format!("KILL {id}")).await;
                 }
             }
-            Place::Sqlite(_) => {}
+            TestDatabase::Sqlite(_) => {}
         }
     }
 }
@@ -273,7 +273,7 @@ struct Producer {
 impl Producer {
     async fn produce(self, stop: &AtomicBool) {
         while !stop.load(Ordering::Relaxed) {
-            // One that failed may have been committed all the same: the recorder knows.
+            // A failed one may still have been committed: the recorder knows.
             let _ = self.transaction().await;
             tokio::time::sleep(Duration::from_millis(fastrand::u64(10..40))).await;
         }

@@ -8,13 +8,13 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use failover::{PATIENCE, count, lanes_of};
-use sandbox::{Place, Running, Sandbox, lines, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, lines, wait_until};
 use sendoff_testkit::servers::{RabbitMq, Redis};
 use sendoff_testkit::{Fault, FaultProxy};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
-/// A relay on PostgreSQL by way of a wire, with a broker.
+/// A relay on PostgreSQL behind a proxy that can be cut, with a broker.
 struct Scene {
     sandbox: Sandbox,
     wire: FaultProxy,
@@ -47,16 +47,16 @@ impl Scene {
         relay
     }
 
-    fn place(&self) -> &Place {
+    fn place(&self) -> &TestDatabase {
         &self.sandbox.place
     }
 
-    /// Lines of the log from a number on.
+    /// Lines of the log, starting at a number.
     fn log(&self, from: usize) -> Vec<Value> {
         lines(&self.sandbox.path("relay.log")).split_off(from)
     }
 
-    /// Waits until less than so many messages are left.
+    /// Waits until fewer than this many messages are left.
     #[track_caller]
     fn wait_for_less(&self, than: usize) {
         let begun = Instant::now();
@@ -115,7 +115,7 @@ fn a_stopped_redis_and_a_database_that_is_away_five_times_make_no_dead_letters()
             .emit(&["order.placed", "--key", &format!("key-{n}"), "--payload", "{}"]);
     }
     for _ in 0..5 {
-        // The relay has the messages in hand: their answers do not come.
+        // The messages are in flight: their answers do not arrive.
         std::thread::sleep(Duration::from_millis(1000));
         scene.wire.set(Fault::Refuse);
         std::thread::sleep(Duration::from_millis(2500));

@@ -1,4 +1,4 @@
-//! One relay process that serves several databases: one that is down, comes late, or dies holds up no other.
+//! One relay process serves several databases: one that is down, comes late, or dies does not delay the others.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod sandbox;
@@ -7,19 +7,18 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rustix::process::Signal;
-use sandbox::{Place, Running, Sandbox, lines, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, lines, wait_until};
 use sendoff_testkit::{Fault, FaultProxy};
 use serde_json::Value;
 use tokio::runtime::Runtime;
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A SQLite file and a PostgreSQL schema, the latter behind a wire that can be cut; what is delivered from each has a
-/// file of its own.
+/// A SQLite file and a PostgreSQL schema, the latter behind a proxy that can be cut; each delivers to its own file.
 struct Two {
     sandbox: Sandbox,
     wire: FaultProxy,
-    /// Keeps the wire going.
+    /// Keeps the proxy running.
     _runtime: Runtime,
     near: PathBuf,
     far: PathBuf,
@@ -28,7 +27,7 @@ struct Two {
 impl Two {
     fn new() -> Self {
         let sandbox = Sandbox::postgres();
-        let Place::Postgres { url, schema } = sandbox.place.clone() else {
+        let TestDatabase::Postgres { url, schema } = sandbox.place.clone() else {
             panic!("this test is about PostgreSQL");
         };
         let runtime = Runtime::new().unwrap();
@@ -160,7 +159,7 @@ fn a_source_without_tables_is_told_by_name_and_by_the_exit_code_while_the_other_
     assert_eq!(relay.end(PATIENCE).code(), Some(4), "{}", two.log());
     assert!(two.log().contains("error: source far: "), "{}", two.log());
 
-    // Once it has them, it is served without a new start.
+    // Once it has them, it is served without a restart.
     let mut relay = two.relay();
     two.logged("source_down", "far");
     two.migrate("far");
@@ -194,7 +193,13 @@ fn once_tells_what_became_of_each_source() {
     two.wire.set(Fault::Refuse);
     two.emit("near", "2");
     let ran = two.sandbox.run(["relay", "--once", "--json"]);
-    ran.fails(3, &["error: source far: "]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let error: serde_json::Value = serde_json::from_str(ran.err.lines().last().unwrap()).unwrap();
+    let what = error["error"]["what"].as_str().unwrap();
+    assert!(
+        what.starts_with("source far: ") && error["error"]["next"].is_string(),
+        "{error}"
+    );
     let report = ran.json();
     assert_eq!(report["sources"]["near"]["delivered"], 1, "{report}");
     assert!(report["sources"]["far"]["error"].is_string(), "{report}");

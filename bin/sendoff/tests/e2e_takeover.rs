@@ -1,5 +1,5 @@
-//! A relay that vanishes at the worst moment: in the middle of a settlement, on a host that is gone without a word, or just
-//! before the clock of the database is set back. Another one takes its lanes within the lease and two seconds.
+//! A relay vanishes at the worst moment: during a settlement, on a host that disappears without closing connections, or
+//! just before the clock of the database is set back. Another relay takes its lanes within the lease plus two seconds.
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests fail like tests")]
 
 mod failover;
@@ -11,26 +11,26 @@ use std::time::{Duration, Instant};
 
 use failover::{Gate, PATIENCE, SINKS, Scene, count, emit, lanes_of, number, plain_orders, rows};
 use rustix::process::Signal;
-use sandbox::{Place, Running, Sandbox, block_on, test_variable, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, block_on, test_variable, wait_until};
 use sendoff::Message;
 use sendoff_testkit::servers::{MariaDb, Postgres};
 use sendoff_testkit::{Fault, FaultProxy};
 
 const LEASE: Duration = Duration::from_secs(4);
-/// A message whose failure was written down is due again soon.
+/// A message whose failure was settled is due again soon.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long after the end of the lease the lanes may have no owner that works.
 const GRACE: Duration = Duration::from_secs(2);
-/// For a machine that does other things as well.
+/// Extra time for a busy machine.
 const SLACK: Duration = Duration::from_secs(5);
 const COUNT: usize = 40;
 
-/// How a relay goes.
+/// How a relay vanishes.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
     /// Its host loses its power: it is gone, and its connections stay open.
     Gone,
-    /// It stands still, and goes on later.
+    /// It freezes, and continues later.
     Stopped,
 }
 
@@ -59,7 +59,10 @@ fn a_clock_that_is_set_back_does_not_keep_lanes_of_a_dead_relay() {
     let clock = Clock::new();
     let server = Postgres::start(&[], &clock.variables());
     let url = server.url();
-    set_back(&clock, Sandbox::private(|schema| Place::Postgres { url, schema }));
+    set_back(
+        &clock,
+        Sandbox::private(|schema| TestDatabase::Postgres { url, schema }),
+    );
 }
 
 #[test]
@@ -67,10 +70,10 @@ fn a_clock_of_mariadb_that_is_set_back_does_not_keep_lanes_of_a_dead_relay() {
     let clock = Clock::new();
     let server = MariaDb::start(&clock.variables());
     let url = server.url();
-    set_back(&clock, Sandbox::private(|schema| Place::Mysql { url, schema }));
+    set_back(&clock, Sandbox::private(|schema| TestDatabase::Mysql { url, schema }));
 }
 
-/// One of two relays vanishes while it writes down that messages have failed.
+/// One of two relays vanishes while it settles failed messages.
 fn freeze(scene: Scene, end: End) {
     let place = scene.sandbox.place.clone();
     let port = port_of(&place.url());
@@ -102,7 +105,7 @@ fn freeze(scene: Scene, end: End) {
     );
     let left = (LEASE + GRACE + SLACK).saturating_sub(began.elapsed());
     arrive(&scene, &orders, left);
-    // What it had locked is free again, too: nothing stays behind that was delivered.
+    // Its locks are free again, too: no delivered message stays behind.
     wait_until("everything is settled", PATIENCE, || {
         count(&place, "outbox_message", "1 = 1") + count(&place, "outbox_waiting", "1 = 1") == 0
     });
@@ -118,12 +121,12 @@ fn freeze(scene: Scene, end: End) {
     scene.stop(heir, "heir.log");
 }
 
-/// Has the relay stop when its settlement has passed the fence, and returns when its lease ends, by the database's clock.
+/// Stops the relay when its settlement has passed the fence, and returns the end of its lease, by the database's clock.
 fn stop_in_settlement(scene: &Scene, wire: &FaultProxy, victim: &Running, end: End) -> f64 {
     let place = &scene.sandbox.place;
     let until = || {
         let seconds = match place {
-            Place::Mysql { .. } => "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', until) / 1000000",
+            TestDatabase::Mysql { .. } => "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', until) / 1000000",
             _ => "extract(epoch FROM until)::float8",
         };
         let sql = format!(
@@ -142,7 +145,7 @@ fn stop_in_settlement(scene: &Scene, wire: &FaultProxy, victim: &Running, end: E
             wire.set(Fault::Pass);
         }
     };
-    if let Place::Mysql { url, schema } = place {
+    if let TestDatabase::Mysql { url, schema } = place {
         // A statement of the settlement waits for the rows that are locked here; it ends when the relay is gone.
         block_on(async {
             use mysql_async::prelude::Queryable;
@@ -150,7 +153,7 @@ fn stop_in_settlement(scene: &Scene, wire: &FaultProxy, victim: &Running, end: E
             let sql = format!("START TRANSACTION; SELECT id FROM {schema}.outbox_message FOR UPDATE");
             lock.query_drop(sql).await.unwrap();
             scene.endpoint.set(Gate::All(500));
-            // Not by INNODB_TRX: that is a cache, which is not renewed while somebody asks for it again and again.
+            // Not by INNODB_TRX: that is a cache, which is not refreshed while it is queried repeatedly.
             let waits = format!(
                 "SELECT count(*) FROM information_schema.processlist WHERE id <> CONNECTION_ID() AND time_ms > 300 \
                  AND info LIKE '%{schema}%outbox_message%' AND (info LIKE '%INSERT INTO%' OR info LIKE '%DELETE m%')"
@@ -178,8 +181,8 @@ fn stop_in_settlement(scene: &Scene, wire: &FaultProxy, victim: &Running, end: E
 }
 
 /// Whether a relay has begun a settlement and not ended it.
-fn in_transaction(place: &Place) -> bool {
-    let Place::Postgres { schema, .. } = place else {
+fn in_transaction(place: &TestDatabase) -> bool {
+    let TestDatabase::Postgres { schema, .. } = place else {
         return false;
     };
     let sql = format!(
@@ -209,12 +212,12 @@ fn set_back(clock: &Clock, sandbox: Sandbox) {
     scene.stop(heir, "heir.log");
 }
 
-fn deliver(scene: &Scene, place: &Place, messages: &[Message], limit: Duration) {
+fn deliver(scene: &Scene, place: &TestDatabase, messages: &[Message], limit: Duration) {
     emit(place, messages);
     arrive(scene, messages, limit);
 }
 
-/// Waits until every sink has taken these.
+/// Waits until every sink has these.
 #[track_caller]
 fn arrive(scene: &Scene, messages: &[Message], limit: Duration) {
     let began = Instant::now();
@@ -240,11 +243,11 @@ fn arrive(scene: &Scene, messages: &[Message], limit: Duration) {
 }
 
 /// Seconds since 1970 on the database's clock.
-fn clock_of(place: &Place) -> f64 {
+fn clock_of(place: &TestDatabase) -> f64 {
     number(
         place,
         match place {
-            Place::Mysql { .. } => "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1000000",
+            TestDatabase::Mysql { .. } => "SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) / 1000000",
             _ => "SELECT extract(epoch FROM clock_timestamp())::float8",
         },
     )
@@ -277,9 +280,9 @@ impl Clock {
         clock
     }
 
-    /// So many seconds off.
+    /// Sets the offset in seconds.
     fn set(&self, offset: &str) {
-        // In one step: the server reads the file at any moment.
+        // Atomically: the server may read the file at any moment.
         let new = self.file.with_extension("new");
         std::fs::write(&new, offset).unwrap();
         std::fs::set_permissions(&new, std::fs::Permissions::from_mode(0o644)).unwrap();

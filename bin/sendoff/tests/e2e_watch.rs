@@ -1,5 +1,5 @@
-//! A relay process that is watched: metrics and probes over HTTP, signs of life for systemd and in a file, figures for
-//! DogStatsD, and a stall that comes and goes.
+//! Metrics and probes of a relay process: over HTTP, for systemd, in a liveness file and for DogStatsD, and a stall
+//! that comes and goes.
 #![cfg(unix)]
 #![allow(
     clippy::unwrap_used,
@@ -17,7 +17,7 @@ use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
-use sandbox::{Place, Running, Sandbox, connect, lines, wait_until};
+use sandbox::{Running, Sandbox, TestDatabase, connect, lines, wait_until};
 use serde_json::Value;
 
 const LIMIT: Duration = Duration::from_secs(60);
@@ -29,7 +29,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Starts a relay and waits until it says where it answers.
+    /// Starts a relay and waits until it logs its address.
     fn start(sandbox: &Sandbox, args: &[&str], variables: &[(&str, &str)]) -> Self {
         Self::run(sandbox, &[&["relay"], args].concat(), variables)
     }
@@ -49,7 +49,7 @@ impl Watched {
                 break line["address"].as_str().unwrap().to_owned();
             }
         };
-        // Somebody has to read on, or the relay would wait for room in the pipe.
+        // The pipe must be read, or the relay would block on it.
         std::thread::spawn(move || log.for_each(drop));
         Self { relay, address }
     }
@@ -134,24 +134,24 @@ fn e2e_a_relay_serves_metrics_and_probes_and_touches_its_file() {
             "emit_to_ready",
             "ready_to_claimed",
             "claimed_to_confirmed",
-            "commit_to_publish",
+            "begin_to_confirmed",
         ] {
             let series = series(&format!("{stage}_seconds"));
             wait_until(&series, LIMIT, || watched.metric(&series) == Some(3.0));
         }
-        // By the database's clock, whatever this machine's says: a message that was just emitted is seconds old.
-        let sum = watched.metric("sendoff_commit_to_publish_seconds_sum{topic=\"order.placed\",sink=\"out\"}");
+        // By the database's clock, not this machine's: a newly emitted message is seconds old.
+        let sum = watched.metric("sendoff_begin_to_confirmed_seconds_sum{topic=\"order.placed\",sink=\"out\"}");
         assert!((0.0..600.0).contains(&sum.unwrap()), "{sum:?}");
         wait_until("it is empty", LIMIT, || {
-            watched.metric("sendoff_messages{state=\"ready\"}") == Some(0.0)
+            watched.metric("sendoff_rows{state=\"ready\"}") == Some(0.0)
         });
-        let rung = if matches!(sandbox.place, Place::Mysql { .. }) {
+        let wake_source = if matches!(sandbox.place, TestDatabase::Mysql { .. }) {
             "poll"
         } else {
             "listen"
         };
         wait_until("it is woken as it should be", LIMIT, || {
-            watched.metric(&format!("sendoff_wake_rung{{rung={rung:?}}}")) == Some(1.0)
+            watched.metric(&format!("sendoff_wake_source{{wake_source={wake_source:?}}}")) == Some(1.0)
         });
         wait_until("the file is there", LIMIT, || alive.exists());
         watched.stop();
@@ -162,10 +162,10 @@ fn e2e_a_relay_serves_metrics_and_probes_and_touches_its_file() {
 fn e2e_a_stall_turns_ready_to_503_and_its_end_turns_it_back() {
     let sandbox = Sandbox::postgres().migrated();
     let out = sandbox.configure_file_sink(&format!("{WATCH}stall_after = \"1s\"\n"));
-    let Place::Postgres { url, schema } = sandbox.place.clone() else {
+    let TestDatabase::Postgres { url, schema } = sandbox.place.clone() else {
         unreachable!()
     };
-    // Somebody keeps all lanes locked, as a forgotten session at a prompt does: relays that start now get none.
+    // A session keeps all lanes locked, like a forgotten prompt: relays that start now get none.
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -228,7 +228,7 @@ fn e2e_dogstatsd_and_systemd_hear_of_a_relay() {
     let mut datagram = vec![0; 65_536];
     let mut heard = String::new();
     let wanted = [
-        "sendoff.messages.published:1|c|#topic:order.placed,env:test",
+        "sendoff.deliveries.published:1|c|#topic:order.placed,env:test",
         "sendoff.queue.depth:0|g|#env:test",
     ];
     while !wanted.iter().all(|line| heard.lines().any(|heard| heard == *line)) {
@@ -252,28 +252,28 @@ const DJANGO: [&str; 3] = [
     include_str!("../../../stores/django-celery/tests/fixtures/mysql.sql"),
 ];
 
-/// The tables as Django's migrations make them.
+/// The tables of Django's migrations.
 fn with_django_tables(sandbox: Sandbox) -> Sandbox {
     let [sqlite, postgres, mysql] = DJANGO;
-    // The schema, or the database, comes with our own tables.
+    // The migration of our own tables creates the schema or the database.
     let sandbox = sandbox.migrated();
     sandbox.sql(&match sandbox.place {
-        Place::Sqlite(_) => sqlite.to_owned(),
-        Place::Postgres { .. } => postgres.replace("public.", ""),
-        Place::Mysql { .. } => mysql.to_owned(),
+        TestDatabase::Sqlite(_) => sqlite.to_owned(),
+        TestDatabase::Postgres { .. } => postgres.replace("public.", ""),
+        TestDatabase::Mysql { .. } => mysql.to_owned(),
     });
     sandbox
 }
 
-/// Django knows no schemas: its tables are where the connection looks first.
-fn django_url(place: &Place) -> String {
+/// Django does not use schemas: its tables are in the first schema of the search path.
+fn django_url(place: &TestDatabase) -> String {
     match place {
-        Place::Sqlite(_) => place.url(),
-        Place::Postgres { url, schema } => {
+        TestDatabase::Sqlite(_) => place.url(),
+        TestDatabase::Postgres { url, schema } => {
             let mark = if url.contains('?') { '&' } else { '?' };
             format!("{url}{mark}options=-csearch_path%3D{schema}")
         }
-        Place::Mysql { url, schema } => {
+        TestDatabase::Mysql { url, schema } => {
             let opts = mysql_async::Opts::from_url(url).unwrap();
             let password = opts.pass().map(|password| format!(":{password}")).unwrap_or_default();
             let (user, host, port) = (opts.user().unwrap_or_default(), opts.ip_or_hostname(), opts.tcp_port());
@@ -284,9 +284,9 @@ fn django_url(place: &Place) -> String {
 
 fn add_task(sandbox: &Sandbox, options: &str) {
     let now = match sandbox.place {
-        Place::Sqlite(_) => "strftime('%Y-%m-%d %H:%M:%f', 'now')",
-        Place::Postgres { .. } => "now()",
-        Place::Mysql { .. } => "UTC_TIMESTAMP(6)",
+        TestDatabase::Sqlite(_) => "strftime('%Y-%m-%d %H:%M:%f', 'now')",
+        TestDatabase::Postgres { .. } => "now()",
+        TestDatabase::Mysql { .. } => "UTC_TIMESTAMP(6)",
     };
     sandbox.sql(&format!(
         "INSERT INTO celery_outbox (created_at, retries, task_id, task_name, args, kwargs, options, schema_version,
@@ -333,20 +333,20 @@ fn e2e_celery_relay_serves_metrics_and_probes_on_all_databases() {
             ),
             ("sendoff_retried_total{topic=\"shop.add\",sink=\"celery\"}", 1.0),
             (
-                "sendoff_commit_to_publish_seconds_count{topic=\"shop.add\",sink=\"celery\"}",
+                "sendoff_begin_to_confirmed_seconds_count{topic=\"shop.add\",sink=\"celery\"}",
                 3.0,
             ),
             ("sendoff_settled_rows_total", 4.0),
-            ("sendoff_messages{state=\"ready\"}", 0.0),
-            ("sendoff_messages{state=\"waiting\"}", 1.0),
-            ("sendoff_in_hand", 0.0),
+            ("sendoff_rows{state=\"ready\"}", 0.0),
+            ("sendoff_rows{state=\"waiting\"}", 1.0),
+            ("sendoff_in_flight_rows", 0.0),
             ("sendoff_sink_reachable{sink=\"celery\"}", 1.0),
             ("sendoff_ready", 1.0),
         ] {
             wait_until(series, LIMIT, || watched.metric(series) == Some(value));
         }
-        // By the database's clock: tasks that were just added are seconds old.
-        let sum = watched.metric("sendoff_commit_to_publish_seconds_sum{topic=\"shop.add\",sink=\"celery\"}");
+        // By the database's clock: newly added tasks are seconds old.
+        let sum = watched.metric("sendoff_begin_to_confirmed_seconds_sum{topic=\"shop.add\",sink=\"celery\"}");
         assert!((0.0..600.0).contains(&sum.unwrap()), "{sum:?}");
 
         redis.kill();
@@ -364,7 +364,7 @@ fn e2e_celery_relay_serves_metrics_and_probes_on_all_databases() {
 fn e2e_tasks_that_celery_relay_cannot_take_turn_ready_to_503() {
     let sandbox = with_django_tables(Sandbox::postgres());
     sandbox.configure(&format!("{WATCH}stall_after = \"1s\"\n"));
-    let Place::Postgres { url, schema } = sandbox.place.clone() else {
+    let TestDatabase::Postgres { url, schema } = sandbox.place.clone() else {
         unreachable!()
     };
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -376,7 +376,7 @@ fn e2e_tasks_that_celery_relay_cannot_take_turn_ready_to_503() {
     add_task(&sandbox, "{}");
     let lock = format!("BEGIN; LOCK TABLE {schema}.celery_outbox IN EXCLUSIVE MODE");
     runtime.block_on(prompt.batch_execute(&lock)).unwrap();
-    // Counting still works, claiming waits for the lock: the task is there, and nobody takes it.
+    // Counting still works, claiming waits for the lock: the task exists, and no relay takes it.
     let database = django_url(&sandbox.place);
     let watched = Watched::run(
         &sandbox,

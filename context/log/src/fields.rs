@@ -7,10 +7,10 @@ use tracing::field::{Field, Visit};
 
 use crate::LogContext;
 
-/// What the layer remembers of a span.
+/// The stored fields of a span.
 pub(crate) struct SpanFields(pub(crate) Vec<(&'static str, Value)>);
 
-/// Writes fields down as they are told.
+/// Stores the selected fields.
 pub(crate) struct Writer<'a> {
     pub(crate) context: &'a LogContext,
     pub(crate) fields: &'a mut SpanFields,

@@ -1,4 +1,4 @@
-//! Remembering the fields of spans.
+//! A layer that stores the fields of spans.
 
 use tracing::Subscriber;
 use tracing::span::{Attributes, Id, Record};
@@ -9,7 +9,7 @@ use tracing_subscriber::registry::LookupSpan;
 use crate::LogContext;
 use crate::fields::{SpanFields, Writer};
 
-/// Remembers the fields of spans for [`LogContext`]. Made by [`LogContext::layer`].
+/// Stores the fields of spans for [`LogContext`]. Created by [`LogContext::layer`].
 #[derive(Debug)]
 pub struct LogContextLayer {
     context: LogContext,
@@ -21,7 +21,7 @@ impl LogContextLayer {
     }
 }
 
-/// The span of the emit itself says nothing about where the caller is.
+/// The target of the emit's own span, whose fields do not describe the caller.
 const OWN: &str = "sendoff";
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogContextLayer {

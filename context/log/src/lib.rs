@@ -1,9 +1,9 @@
-//! Log context for Sendoff: what the caller's log lines would say about where they come from, in every message.
+//! Log context for Sendoff: the fields of the caller's spans, in every message.
 //!
-//! [`LogContext`] is two things that share one list of fields: a layer of the application's `tracing` subscriber, which
-//! remembers the fields of spans, and a [`Context`] of its outbox, which writes those of the spans around
-//! an emit into the header [`LOG_CONTEXT`], one JSON object. The relay's lines about the message, and its publish span, have it again; so
-//! can the consumer.
+//! [`LogContext`] has two parts that share one list of fields: a layer of the application's `tracing` subscriber, which
+//! stores the fields of spans, and a [`Context`] of its outbox, which writes the fields of the spans around an emit
+//! into the header [`LOG_CONTEXT`], as one JSON object. The relay adds it to its log lines about the message, and to
+//! its publish span; a consumer can read it, too.
 //!
 //! ```
 //! use sendoff::Outbox;
@@ -41,11 +41,11 @@ use tracing_subscriber::registry::{LookupSpan, SpanData};
 use fields::SpanFields;
 pub use layer::LogContextLayer;
 
-/// The longest log context that is sent. Fields that would make it longer are left out, those of outer spans last:
-/// brokers and web servers refuse messages whose headers are too long, and a message is worth more than its log context.
+/// The longest log context. Fields that would make it longer are left out, those of outer spans last: brokers and web
+/// servers refuse messages whose headers are too long, and a message is worth more than its log context.
 pub const LONGEST: usize = 4096;
 
-/// Which fields of spans travel with messages.
+/// Which fields of spans are sent with messages.
 #[derive(Debug, Clone)]
 pub struct LogContext {
     names: Option<Arc<[String]>>,
@@ -57,14 +57,14 @@ impl LogContext {
         Self { names: None }
     }
 
-    /// Only fields of these names.
+    /// Only fields with these names.
     pub fn only(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             names: Some(names.into_iter().map(Into::into).collect()),
         }
     }
 
-    /// The layer that remembers fields. Without it in the subscriber there is no log context to send.
+    /// The layer that stores fields. Without it in the subscriber there is no log context to send.
     pub fn layer(&self) -> LogContextLayer {
         LogContextLayer::new(self.clone())
     }
@@ -85,7 +85,7 @@ impl Context for LogContext {
     }
 }
 
-/// The fields of the spans around the caller; those of inner spans count more.
+/// The fields of the spans around the caller; inner spans take precedence.
 fn fields_here(context: &LogContext) -> Map<String, Value> {
     let mut found = Map::new();
     let mut bytes = "{}".len();

@@ -1,4 +1,4 @@
-//! Where the caller is, as the W3C writes it.
+//! Captures the caller's trace context in the W3C format.
 
 use opentelemetry::Context as OtelContext;
 use opentelemetry::baggage::BaggageExt;
@@ -10,7 +10,7 @@ use tracing_opentelemetry::OpenTelemetrySpanExt;
 
 use crate::carrier::Writer;
 
-/// Adds `traceparent`, `tracestate` and `baggage` of the span that is current where a message is emitted. Without one,
+/// Adds `traceparent`, `tracestate` and `baggage` of the current span to a message when it is emitted. Without a span,
 /// nothing is added.
 #[derive(Debug, Default)]
 pub struct TraceContext {
@@ -19,7 +19,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// The W3C's headers.
+    /// Uses the W3C's headers.
     pub fn new() -> Self {
         Self::default()
     }
@@ -28,7 +28,7 @@ impl TraceContext {
 impl Context for TraceContext {
     fn capture(&self, headers: &mut Headers) {
         let current = OtelContext::current();
-        // A layer may be told not to make its spans current for OpenTelemetry; then only `tracing` knows them.
+        // A layer can be configured not to make its spans current for OpenTelemetry; then only `tracing` has them.
         let traced = tracing::Span::current().context();
         let context = if traced.span().span_context().is_valid() {
             &traced

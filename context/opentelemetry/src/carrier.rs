@@ -1,4 +1,4 @@
-//! Headers, as OpenTelemetry's propagators read and write them.
+//! Headers for OpenTelemetry's propagators.
 
 use opentelemetry::propagation::{Extractor, Injector};
 use sendoff::Headers;
@@ -7,7 +7,7 @@ pub(crate) struct Writer<'a>(pub(crate) &'a mut Headers);
 
 impl Injector for Writer<'_> {
     fn set(&mut self, name: &str, value: String) {
-        // Propagators write an empty `tracestate` where there is none.
+        // Propagators write an empty `tracestate` if there is none.
         if !value.is_empty() {
             self.0.insert(name, value);
         }

@@ -10,11 +10,11 @@
 //! # let _ = outbox;
 //! ```
 //!
-//! It finds the current span of `tracing` (with the layer of `tracing-opentelemetry` in the subscriber) or of OpenTelemetry
-//! itself, and writes `traceparent`, `tracestate` and `baggage`, as the W3C has them.
+//! It takes the current span of `tracing` (with the layer of `tracing-opentelemetry` in the subscriber) or of
+//! OpenTelemetry itself, and writes the W3C headers `traceparent`, `tracestate` and `baggage`.
 //!
-//! A relay is followed by [`PublishSpans`]. The binary `sendoff` does so when its configuration has a `[trace]`; a relay
-//! inside an application takes `Relay::builder(store).follow(Arc::new(PublishSpans::new(tracer)))`.
+//! A relay uses [`PublishSpans`] as its tracer. The binary `sendoff` does so when its configuration has a `[trace]`; a
+//! relay inside an application uses `Relay::builder(store).tracer(Arc::new(PublishSpans::new(tracer)))`.
 #![forbid(unsafe_code)]
 
 mod capture;
@@ -25,8 +25,3 @@ mod sampler;
 pub use capture::TraceContext;
 pub use publish::PublishSpans;
 pub use sampler::SampleLinked;
-
-/// The examples of docs/tracing.md.
-#[cfg(doctest)]
-#[doc = include_str!("../../../docs/tracing.md")]
-struct Documentation;

@@ -4,22 +4,22 @@ use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use sendoff::context::{Follow, Followed, LOG_CONTEXT, TRACEPARENT};
-use sendoff::{Delivery, Outcome};
+use sendoff::context::{DeliveryTracer, LOG_CONTEXT, TRACEPARENT, TracedAttempt};
+use sendoff::{Outcome, Outgoing};
 use serde_json::{Map, Value};
 
 use crate::carrier::Reader;
 
-/// Makes a span `publish` of every attempt to deliver a message that is being traced.
+/// Creates a span `publish` for every attempt to deliver a traced message.
 ///
 /// - The first attempt is a child of the span that emitted the message: one trace from the request to the broker.
-/// - A retry may come hours later, so it is a trace of its own, linked to the span that emitted the message. Let the tracer
-///   sample with [`SampleLinked`](crate::SampleLinked), so that retries of sampled messages are seen.
-/// - A message whose trace is not sampled costs one look at its `traceparent`.
-/// - A message without a trace begins one, as often as [`PublishSpans::roots`] says.
+/// - A retry may come hours later, so it is a separate trace, linked to the span that emitted the message. Use
+///   [`SampleLinked`](crate::SampleLinked) as the tracer's sampler, so that retries of sampled messages are recorded.
+/// - For a message whose trace is not sampled, only its `traceparent` is read.
+/// - A message without a trace starts one, with the probability of [`PublishSpans::roots`].
 ///
-/// The attributes are those of the conventions for messaging, `sendoff.leg`, `sendoff.attempt`, and the log context that
-/// came with the message, under its own names.
+/// The attributes follow the semantic conventions for messaging, with `sendoff.sink`, `sendoff.attempt`, and the fields
+/// of the message's log context.
 #[derive(Debug)]
 pub struct PublishSpans<T> {
     tracer: T,
@@ -28,7 +28,7 @@ pub struct PublishSpans<T> {
 }
 
 impl<T> PublishSpans<T> {
-    /// Spans of this tracer.
+    /// Creates spans with this tracer.
     pub fn new(tracer: T) -> Self {
         Self {
             tracer,
@@ -37,7 +37,7 @@ impl<T> PublishSpans<T> {
         }
     }
 
-    /// Begins a trace for this share of the messages that came without one; all of them unless set.
+    /// Starts a trace for this share of the messages without one; for all of them unless set.
     #[must_use]
     pub fn roots(mut self, share: f64) -> Self {
         self.roots = share;
@@ -45,23 +45,23 @@ impl<T> PublishSpans<T> {
     }
 
     /// The span that emitted the message.
-    fn origin(&self, delivery: &Delivery) -> Option<SpanContext> {
+    fn origin(&self, outgoing: &Outgoing) -> Option<SpanContext> {
         let context = self
             .propagator
-            .extract_with_context(&Context::new(), &Reader(&delivery.headers));
+            .extract_with_context(&Context::new(), &Reader(&outgoing.headers));
         let origin = context.span().span_context().clone();
         origin.is_valid().then_some(origin)
     }
 }
 
-impl<T: Tracer + Send + Sync + 'static> Follow for PublishSpans<T>
+impl<T: Tracer + Send + Sync + 'static> DeliveryTracer for PublishSpans<T>
 where
     T::Span: Send + Sync + 'static,
 {
-    fn publishing(&self, delivery: &Delivery, leg: &str) -> Option<Box<dyn Followed>> {
-        let origin = match delivery.headers.get(TRACEPARENT) {
+    fn publishing(&self, outgoing: &Outgoing, sink: &str) -> Option<Box<dyn TracedAttempt>> {
+        let origin = match outgoing.headers.get(TRACEPARENT) {
             Some(text) if !is_sampled(text) => return None,
-            Some(_) => self.origin(delivery),
+            Some(_) => self.origin(outgoing),
             None => None,
         };
         if origin.is_none() && (self.roots <= 0.0 || (self.roots < 1.0 && fastrand::f64() >= self.roots)) {
@@ -69,11 +69,11 @@ where
         }
         let mut builder = self
             .tracer
-            .span_builder(format!("publish {}", delivery.topic))
+            .span_builder(format!("publish {}", outgoing.topic))
             .with_kind(SpanKind::Client)
-            .with_attributes(attributes(delivery, leg));
+            .with_attributes(attributes(outgoing, sink));
         let span = match origin {
-            Some(origin) if delivery.attempts == 0 => {
+            Some(origin) if outgoing.attempts == 0 => {
                 let parent = Context::new().with_remote_span_context(origin);
                 self.tracer.build_with_context(builder, &parent)
             }
@@ -84,27 +84,27 @@ where
             }
         };
         span.is_recording()
-            .then(|| Box::new(Attempt(span)) as Box<dyn Followed>)
+            .then(|| Box::new(Attempt(span)) as Box<dyn TracedAttempt>)
     }
 }
 
-/// Whether the flags of a `traceparent` say that the trace is recorded. What cannot be read is not.
+/// Whether the flags of a `traceparent` have the sampled bit. An invalid one counts as not sampled.
 fn is_sampled(traceparent: &str) -> bool {
     let flags = traceparent.split('-').nth(3).unwrap_or_default();
     u8::from_str_radix(flags, 16).is_ok_and(|flags| flags & 1 == 1)
 }
 
-fn attributes(delivery: &Delivery, leg: &str) -> Vec<KeyValue> {
+fn attributes(outgoing: &Outgoing, sink: &str) -> Vec<KeyValue> {
     let mut attributes = vec![
         KeyValue::new("messaging.system", "sendoff"),
         KeyValue::new("messaging.operation.name", "publish"),
         KeyValue::new("messaging.operation.type", "send"),
-        KeyValue::new("messaging.destination.name", delivery.topic.clone()),
-        KeyValue::new("messaging.message.id", delivery.id.to_string()),
-        KeyValue::new("sendoff.leg", leg.to_owned()),
-        KeyValue::new("sendoff.attempt", i64::from(delivery.attempts) + 1),
+        KeyValue::new("messaging.destination.name", outgoing.topic.clone()),
+        KeyValue::new("messaging.message.id", outgoing.id.to_string()),
+        KeyValue::new("sendoff.sink", sink.to_owned()),
+        KeyValue::new("sendoff.attempt", i64::from(outgoing.attempts) + 1),
     ];
-    let log = delivery.headers.get(LOG_CONTEXT);
+    let log = outgoing.headers.get(LOG_CONTEXT);
     let Some(Ok(fields)) = log.map(serde_json::from_str::<Map<String, Value>>) else {
         return attributes;
     };
@@ -125,10 +125,10 @@ fn attributes(delivery: &Delivery, leg: &str) -> Vec<KeyValue> {
     attributes
 }
 
-/// An attempt that has a span. Dropping it ends the span.
+/// An attempt with a span. Dropping it ends the span.
 struct Attempt<S: Span>(S);
 
-impl<S: Span + Send> Followed for Attempt<S> {
+impl<S: Span + Send> TracedAttempt for Attempt<S> {
     fn answered(mut self: Box<Self>, outcome: &Outcome) {
         let (kind, reason) = match outcome {
             Outcome::Delivered => return self.0.set_status(Status::Ok),

@@ -1,13 +1,13 @@
-//! Keeping retries in sight.
+//! A sampler that records retries.
 
 use opentelemetry::trace::{Link, SpanKind, TraceContextExt, TraceId, TraceState};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::trace::{SamplingDecision, SamplingResult, ShouldSample};
 
-/// Keeps every span that is linked to a sampled one, and leaves all others to another sampler.
+/// Samples every span that is linked to a sampled one, and uses another sampler for the rest.
 ///
-/// A retry is a trace of its own with a link to the span that emitted the message. A sampler that keeps one trace in a
-/// hundred would keep the retries of one in a hundred of the traces that it has kept.
+/// A retry is a separate trace with a link to the span that emitted the message. A sampler that keeps one trace in a
+/// hundred would keep only one in a hundred of the retries of sampled messages.
 #[derive(Debug, Clone)]
 pub struct SampleLinked<S>(pub S);
 

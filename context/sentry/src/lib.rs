@@ -9,8 +9,8 @@
 //! # let _ = outbox;
 //! ```
 //!
-//! The headers are those that Sentry's integrations for Celery, HTTP and others continue a trace from. Without a Sentry
-//! client on the caller's hub, nothing is added.
+//! Sentry's integrations for Celery, HTTP and others continue a trace from these headers. Without a Sentry client on
+//! the caller's hub, nothing is added.
 #![forbid(unsafe_code)]
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -18,14 +18,14 @@ use sendoff::context::{BAGGAGE, SENTRY_TRACE};
 use sendoff::{Context, Headers};
 use sentry_core::{Client, Hub};
 
-/// What needs no encoding in a value of baggage, besides letters and digits.
+/// Characters of a baggage value that need no encoding, in addition to letters and digits.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
-/// Adds the headers of the trace that Sentry has open on the caller's hub: of its span or, without one, of its scope.
+/// Adds the headers of the trace on the caller's hub: of its span or, without one, of its scope.
 ///
-/// `baggage` gets the entries that Sentry samples by (trace id, public key, release, environment, sampling decision), as
-/// the client's options have them, beside the entries that other contexts have put there. The Rust SDK keeps no baggage of
-/// an incoming request, so those of a trace that began elsewhere are not passed on.
+/// `baggage` gets Sentry's entries for sampling (trace id, public key, release, environment, sampling decision), from
+/// the client's options, in addition to the entries of other contexts. The Rust SDK does not keep the baggage of an
+/// incoming request, so the entries of a trace that started elsewhere are lost.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SentryContext;
 
@@ -50,7 +50,7 @@ impl Context for SentryContext {
     }
 }
 
-/// What Sentry calls the dynamic sampling context.
+/// Sentry's dynamic sampling context.
 fn sampling_entries(client: &Client, traced: &str) -> Vec<String> {
     let mut parts = traced.split('-');
     let trace_id = parts.next().map(str::to_owned);

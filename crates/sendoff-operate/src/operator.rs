@@ -1,19 +1,16 @@
-//! The service.
+//! The service: lists, and retries of dead letters.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use sendoff::store::{Command, Filter, OperateStore, Status};
+use sendoff::store::{Command, Filter, OperateStore, Routes, Status};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::filter::validate;
 use crate::steer::{AT_ONCE, Progress};
-use crate::{ListView, MessageView, RetryView, SummaryView, WrittenFilter};
+use crate::{MessageView, RetryView, SummaryView, WrittenFilter};
 
-/// The most that one page of a list holds.
-pub const MOST_ROWS: usize = 1000;
-
-/// Acts on an outbox in somebody's name.
+/// Acts on an outbox in the name of an operator.
 #[derive(Clone)]
 pub struct Operator {
     pub(crate) store: Arc<dyn OperateStore>,
@@ -21,22 +18,40 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator; `who` goes into the audit with every change.
+    /// An operator; every change is recorded in the audit with `who`.
     pub fn new(store: Arc<dyn OperateStore>, who: impl Into<String>) -> Self {
         Self { store, who: who.into() }
     }
 
-    /// A command of theirs, which has one row in the audit however many batches it takes.
+    /// A command of this operator. It has one row in the audit, regardless of the number of batches.
     pub(crate) fn command(&self) -> Command {
         Command::by(&self.who)
     }
 
-    /// The filter that was written; ages in it count back from the database's time.
+    /// The time by the database's clock.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when it fits nothing, and what the store says.
+    /// Errors of the store.
+    pub async fn now(&self) -> Result<SystemTime> {
+        self.store.now().await
+    }
+
+    /// The sinks of the routes that running relays have published.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn routed_sinks(&self) -> Result<Vec<String>> {
+        let routes = self.store.published_routes().await?;
+        let sinks = routes.iter().flat_map(|routes| Routes::from_text(routes).sinks());
+        Ok(sinks.collect())
+    }
+
+    /// Resolves a written filter; ages in it count back from the database's time.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when nothing can match it, and errors of the store.
     pub async fn filter(&self, written: &WrittenFilter) -> Result<Filter> {
-        // Asked only if it matters.
+        // The time is read only if it matters.
         let now = if written.has_ages() {
             self.store.now().await?
         } else {
@@ -45,63 +60,37 @@ impl Operator {
         written.as_of(now)
     }
 
-    /// Messages that fit, oldest first; `offset` of them are passed over. A message that goes to several sinks is listed
-    /// once for each of its legs.
+    /// One message with all its deliveries.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter or limit that makes no sense, and what the store says.
-    pub async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<ListView> {
-        validate(filter)?;
-        if limit == 0 || limit > MOST_ROWS {
-            return Err(
-                Error::new(ErrorKind::Invalid, format!("a limit of {limit} cannot be used"))
-                    .next_step(format!("use 1 to {MOST_ROWS}, and an offset for the pages behind")),
-            );
-        }
-        Ok(self.store.list(filter, limit, offset).await?.into())
-    }
-
-    /// One message with all its legs.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none, and what the store says.
+    /// [`ErrorKind::NotFound`] when there is none, and errors of the store.
     pub async fn show(&self, id: Uuid) -> Result<MessageView> {
-        MessageView::of_legs(self.store.find(id).await?).ok_or_else(|| {
+        MessageView::of_deliveries(self.store.find(id).await?).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no message {id}"))
                 .because("it was never committed, or it was delivered and is not kept")
                 .next_step("to keep delivered messages for a while, set a retention in [database]")
         })
     }
 
-    /// The state of the outbox at a glance.
+    /// A summary of the outbox.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn summary(&self) -> Result<SummaryView> {
         Ok(self.store.summary().await?.into())
     }
 
-    /// Dead letters that fit, as [`Operator::list`] gives them.
+    /// One message with its dead deliveries.
     ///
     /// # Errors
-    /// As there; also when the filter asks for another status.
-    pub async fn dead_list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<ListView> {
-        let mut dead = of_dead(filter)?;
-        dead.status = Some(Status::Dead);
-        self.list(&dead, limit, offset).await
-    }
-
-    /// One message with those of its legs that are dead.
-    ///
-    /// # Errors
-    /// [`ErrorKind::NotFound`] when there is none or it has no dead leg, and what the store says.
+    /// [`ErrorKind::NotFound`] when there is none or it has no dead delivery, and errors of the store.
     pub async fn dead_show(&self, id: Uuid) -> Result<MessageView> {
         let mut message = self.show(id).await?;
         let status = message.status;
-        message.legs.retain(|leg| leg.status == Status::Dead);
-        if message.legs.is_empty() {
+        message.deliveries.retain(|sink| sink.status == Status::Dead);
+        if message.deliveries.is_empty() {
             return Err(
-                Error::new(ErrorKind::NotFound, format!("message {id} is no dead letter"))
+                Error::new(ErrorKind::NotFound, format!("message {id} is not a dead letter"))
                     .because(format!("its status is {}", status.as_str()))
                     .next_step("show it as a message instead"),
             );
@@ -109,33 +98,33 @@ impl Operator {
         Ok(message)
     }
 
-    /// Brings dead letters that fit back: due at once, with all their attempts, in order per key, in batches. Those that
-    /// die while this is under way, for the first time or again, are left alone.
+    /// Retries dead letters that match: due now, attempts reset to 0, in order per key, in batches. Those that die while this
+    /// runs, for the first time or again, are not affected.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, asks for another status, or is empty: to bring all of
-    /// them back has to be said with [`Operator::dead_retry_all`]. And what the store says.
+    /// [`ErrorKind::Invalid`] for a filter that is invalid, asks for another status, or is empty: to retry all of
+    /// them, use [`Operator::dead_retry_all`]. And errors of the store.
     pub async fn dead_retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
         let filter = of_dead(filter)?;
         if filter == Filter::default() {
-            return Err(Error::new(ErrorKind::Invalid, "no dead letters are named")
-                .because("an empty filter would bring back all of them")
+            return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
+                .because("an empty filter would retry all of them")
                 .next_step("give an id or a filter, or ask for all"));
         }
         validate(&filter)?;
         self.retry(&filter, progress).await
     }
 
-    /// Brings every dead letter back.
+    /// Retries every dead letter.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn dead_retry_all(&self, progress: Progress<'_>) -> Result<RetryView> {
         self.retry(&Filter::default(), progress).await
     }
 
     async fn retry(&self, filter: &Filter, progress: Progress<'_>) -> Result<RetryView> {
-        // What dies again meanwhile stays dead: otherwise this might never end beside a relay.
+        // Dead letters that die again meanwhile stay dead: otherwise this might never end while a relay runs.
         let until = Some(self.store.now().await?);
         let (mut retried, mut command) = (0, self.command());
         loop {
@@ -146,12 +135,7 @@ impl Operator {
                 break;
             }
         }
-        tracing::info!(
-            event = "dead_retried",
-            who = self.who,
-            retried,
-            "dead letters were brought back"
-        );
+        tracing::info!(event = "dead_retried", who = self.who, retried, "dead letters retried");
         Ok(RetryView { retried })
     }
 }

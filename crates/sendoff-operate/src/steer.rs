@@ -1,31 +1,31 @@
-//! Changing things: in batches, telling how far it is.
+//! Changes, made in batches, with progress.
 
 use std::time::Duration;
 
-use sendoff::store::{Filter, Hasten, Pausable, Status, Windows};
+use sendoff::store::{Filter, Pausable, Retention, RetryOptions, Status};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::filter::validate;
 use crate::operator::{Operator, of_dead};
 use crate::view::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};
 
-/// How many rows one transaction of a large change touches.
+/// How many rows one transaction of a large change affects.
 pub(crate) const AT_ONCE: usize = 1000;
 
-/// Is told how many have been done so far.
+/// Receives how many are done so far.
 pub type Progress<'a> = &'a mut (dyn FnMut(u64) + Send);
 
 impl Operator {
-    /// How many messages fit.
+    /// How many messages match.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says.
+    /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
     pub async fn count(&self, filter: &Filter) -> Result<u64> {
         validate(filter)?;
         self.store.count(filter).await
     }
 
-    /// How many dead letters fit.
+    /// How many dead letters match.
     ///
     /// # Errors
     /// As [`Operator::count`]; also when the filter asks for another status.
@@ -37,10 +37,10 @@ impl Operator {
         .await
     }
 
-    /// Deletes dead letters that fit, for good, in batches. Those that die while this is under way are left alone.
+    /// Deletes dead letters that match, in batches. Those that die while this runs are not affected.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
+    /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store; batches done before stay done.
     pub async fn dead_discard(&self, filter: &Filter, progress: Progress<'_>) -> Result<u64> {
         let filter = of_dead(filter)?;
         validate(&filter)?;
@@ -55,27 +55,27 @@ impl Operator {
                     event = "dead_discarded",
                     who = self.who,
                     discarded = done,
-                    "dead letters were discarded"
+                    "dead letters discarded"
                 );
                 return Ok(done);
             }
         }
     }
 
-    /// Makes waiting messages that fit due at once, in batches: those that failed, that are parked, or whose sink is down.
-    /// Scheduled ones are left alone unless they are named by their ids, or `how` says so: after an outage next week's
-    /// messages must not leave with the others.
+    /// Makes waiting deliveries that match due now, in batches: those in retry, parked ones included, and those whose sink
+    /// is down. Scheduled ones are not affected unless they are named by id or `how` includes them: after an outage, next
+    /// week's messages must not be sent with the others.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says; what was done until then stays.
-    pub async fn hasten(&self, filter: &Filter, how: Hasten, progress: Progress<'_>) -> Result<u64> {
-        validate(filter)?;
+    /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store; batches done before stay done.
+    pub async fn retry_waiting(&self, filter: &Filter, how: RetryOptions, progress: Progress<'_>) -> Result<u64> {
+        of_waiting(filter)?;
         let how = meant(filter, how);
         let (mut due, mut after, mut command) = (0, None, self.command());
         loop {
             let step = self
                 .store
-                .hasten(filter, how, after.as_ref(), AT_ONCE, &mut command)
+                .retry_waiting(filter, how, after.as_ref(), AT_ONCE, &mut command)
                 .await?;
             due += step.due;
             progress(due);
@@ -85,52 +85,52 @@ impl Operator {
             }
         }
         tracing::info!(
-            event = "waiting_hastened",
+            event = "waiting_retried",
             who = self.who,
-            hastened = due,
+            retried = due,
             reset = how.reset,
-            "waiting messages were made due"
+            "waiting deliveries are due now"
         );
         Ok(due)
     }
 
-    /// How many messages [`Operator::hasten`] would change.
+    /// How many messages [`Operator::retry_waiting`] would change.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a filter that makes no sense, and what the store says.
-    pub async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
-        validate(filter)?;
-        self.store.hasten_count(filter, meant(filter, how)).await
+    /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
+    pub async fn retry_waiting_count(&self, filter: &Filter, how: RetryOptions) -> Result<u64> {
+        of_waiting(filter)?;
+        self.store.retry_waiting_count(filter, meant(filter, how)).await
     }
 
-    /// Frees the lanes of relays whose lease has run out, and the items of workers that have not renewed them for as long
-    /// as `stale_after`.
+    /// Frees the lanes of relays whose lease has expired, and the jobs that their workers have not renewed for
+    /// `stale_after`.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn reap(&self, stale_after: Duration) -> Result<ReapView> {
         Ok(self.store.reap_gone(stale_after, &self.who).await?.into())
     }
 
-    /// Keys whose messages wait behind another, those with the most held messages first.
+    /// Blocked keys, those with the most blocked messages first.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn keys(&self, limit: usize) -> Result<Vec<KeyView>> {
         Ok(self.store.keys(limit).await?.into_iter().map(Into::into).collect())
     }
 
-    /// Lets a key go on past its dead letters. Returns how many blocked it.
+    /// Releases a key: its messages no longer wait for its dead letters. Returns how many blocked it.
     ///
     /// # Errors
-    /// [`ErrorKind::NotFound`] when nothing blocks it, and what the store says.
-    pub async fn release_key(&self, key: &str, leg: Option<&str>) -> Result<u64> {
-        let released = self.store.release_key(key, leg, &self.who).await?;
+    /// [`ErrorKind::NotFound`] when nothing blocks it, and errors of the store.
+    pub async fn release_key(&self, key: &str, sink: Option<&str>) -> Result<u64> {
+        let released = self.store.release_key(key, sink, &self.who).await?;
         if released == 0 {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("no dead letter blocks the key {key:?}"))
                     .because("it was released or retried already, or its head is still being retried")
-                    .next_step("look with `sendoff keys ls`"),
+                    .next_step("list blocked keys with `sendoff keys ls`"),
             );
         }
         Ok(released)
@@ -139,7 +139,7 @@ impl Operator {
     /// All lanes.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn lanes(&self) -> Result<Vec<LaneView>> {
         Ok(self.store.lane_views().await?.into_iter().map(Into::into).collect())
     }
@@ -147,7 +147,7 @@ impl Operator {
     /// Pauses a topic or a sink; returns whether it was not paused before.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn pause(&self, what: &Pausable) -> Result<bool> {
         self.store.pause(what, &self.who).await
     }
@@ -155,57 +155,70 @@ impl Operator {
     /// Ends a pause; returns whether there was one.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn resume(&self, what: &Pausable) -> Result<bool> {
         self.store.resume(what, &self.who).await
     }
 
-    /// What is paused.
+    /// All pauses.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn pauses(&self) -> Result<Vec<PauseView>> {
         Ok(self.store.pauses().await?.into_iter().map(Into::into).collect())
     }
 
-    /// How much is older than the windows.
+    /// How many rows are older than their retention.
     ///
     /// # Errors
-    /// What the store says.
-    pub async fn clean_count(&self, windows: &Windows) -> Result<u64> {
-        Ok(self.store.clean_count(windows).await?.old)
+    /// Errors of the store.
+    pub async fn clean_count(&self, retention: &Retention) -> Result<u64> {
+        Ok(self.store.clean_count(retention).await?.old)
     }
 
-    /// Deletes what is older than the windows, in batches, and counts what stays.
+    /// Deletes rows that are older than their retention, in batches, and counts the rest.
     ///
     /// # Errors
-    /// What the store says; what was done until then stays.
-    pub async fn clean_up(&self, windows: &Windows, progress: Progress<'_>) -> Result<CleanView> {
+    /// Errors of the store; batches done before stay done.
+    pub async fn clean_up(&self, retention: &Retention, progress: Progress<'_>) -> Result<CleanView> {
         let (mut deleted, mut command) = (0, self.command());
         loop {
-            let step = self.store.clean_up(windows, AT_ONCE, &mut command).await?;
+            let step = self.store.clean_up(retention, AT_ONCE, &mut command).await?;
             deleted += step.deleted;
             progress(deleted);
             if !step.more {
                 break;
             }
         }
-        let remaining = self.store.clean_count(windows).await?.all;
+        let remaining = self.store.clean_count(retention).await?.all;
         Ok(CleanView { deleted, remaining })
     }
 
-    /// What operators did, newest first.
+    /// The audit, newest first.
     ///
     /// # Errors
-    /// What the store says.
+    /// Errors of the store.
     pub async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
         Ok(self.store.audit(limit).await?.into_iter().map(Into::into).collect())
     }
 }
 
-/// Whoever names a message by its id means it, scheduled or not.
-fn meant(filter: &Filter, how: Hasten) -> Hasten {
-    Hasten {
+/// Checks a filter of waiting deliveries.
+fn of_waiting(filter: &Filter) -> Result<()> {
+    validate(filter)?;
+    if filter.reason.is_some() || filter.died_from.is_some() || filter.died_until.is_some() {
+        return Err(Error::new(
+            ErrorKind::Invalid,
+            "waiting deliveries have neither a reason nor a time of death",
+        )
+        .next_step("use `sendoff dead retry` for dead letters, or leave these filters out"));
+    }
+    Ok(())
+}
+
+/// A message that is named by id is included even if it is scheduled.
+fn meant(filter: &Filter, how: RetryOptions) -> RetryOptions {
+    RetryOptions {
         scheduled: how.scheduled || !filter.ids.is_empty(),
         ..how
     }

@@ -1,4 +1,4 @@
-//! A filter as it was written, before the database was asked for its time.
+//! A filter as written, before its times are resolved by the database's clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,14 +10,35 @@ use sendoff::store::Filter;
 
 use crate::filter::validate;
 
-/// A filter whose times may be ages. They count back from the database's clock, which
-/// [`Operator::filter`](crate::Operator::filter) asks for: hosts' clocks differ, and messages were created by that one.
+/// A filter whose times may be ages. Ages count back from the database's clock, which
+/// [`Operator::filter`](crate::Operator::filter) reads: the clocks of hosts differ, and the database sets `created_at`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WrittenFilter {
-    /// All but the times.
+    /// Everything except the times.
     pub(crate) filter: Filter,
     pub(crate) created_from: Option<Moment>,
     pub(crate) created_until: Option<Moment>,
+    pub(crate) died_from: Option<Moment>,
+    pub(crate) died_until: Option<Moment>,
+}
+
+impl From<Filter> for WrittenFilter {
+    fn from(filter: Filter) -> Self {
+        let at = |time: Option<SystemTime>| time.map(Moment::At);
+        Self {
+            created_from: at(filter.created_from),
+            created_until: at(filter.created_until),
+            died_from: at(filter.died_from),
+            died_until: at(filter.died_until),
+            filter: Filter {
+                created_from: None,
+                created_until: None,
+                died_from: None,
+                died_until: None,
+                ..filter
+            },
+        }
+    }
 }
 
 /// A point in time.
@@ -28,21 +49,28 @@ pub(crate) enum Moment {
 }
 
 impl WrittenFilter {
-    /// Whether it says nothing, and so fits everything.
+    /// Whether it is empty, and so matches everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it matters what time it is.
-    pub fn has_ages(&self) -> bool {
-        let is_age = |moment: Option<Moment>| matches!(moment, Some(Moment::Ago(_)));
-        is_age(self.created_from) || is_age(self.created_until)
+    /// Whether it asks when dead letters died.
+    pub fn has_time_of_death(&self) -> bool {
+        self.died_from.is_some() || self.died_until.is_some()
     }
 
-    /// The filter, when it is `now`.
+    /// Whether it depends on the current time.
+    pub fn has_ages(&self) -> bool {
+        let is_age = |moment: Option<Moment>| matches!(moment, Some(Moment::Ago(_)));
+        [self.created_from, self.created_until, self.died_from, self.died_until]
+            .into_iter()
+            .any(is_age)
+    }
+
+    /// The filter at the time `now`.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when nothing can fit it.
+    /// [`sendoff::ErrorKind::Invalid`] when nothing can match it.
     pub fn as_of(&self, now: SystemTime) -> Result<Filter> {
         let time = |moment: Moment| match moment {
             Moment::At(time) => time,
@@ -51,6 +79,8 @@ impl WrittenFilter {
         let filter = Filter {
             created_from: self.created_from.map(time),
             created_until: self.created_until.map(time),
+            died_from: self.died_from.map(time),
+            died_until: self.died_until.map(time),
             ..self.filter.clone()
         };
         validate(&filter)?;
@@ -60,20 +90,21 @@ impl WrittenFilter {
     /// Checks what does not depend on the time.
     pub(crate) fn check(&self) -> Result<()> {
         use Moment::{Ago, At};
-        match (self.created_from, self.created_until) {
-            (Some(At(_)), Some(Ago(_))) | (Some(Ago(_)), Some(At(_))) => validate(&self.filter),
-            _ => self.as_of(SystemTime::UNIX_EPOCH + LONG).map(drop),
+        let is_mixed = |from, until| matches!((from, until), (Some(At(_)), Some(Ago(_))) | (Some(Ago(_)), Some(At(_))));
+        if is_mixed(self.created_from, self.created_until) || is_mixed(self.died_from, self.died_until) {
+            return validate(&self.filter);
         }
+        self.as_of(SystemTime::UNIX_EPOCH + LONG).map(drop)
     }
 }
 
-/// Longer than any age that makes sense.
+/// Longer than any sensible age.
 const LONG: Duration = Duration::from_secs(1000 * 366 * 86_400);
 
 impl Moment {
     /// Reads a date, a time with its offset, or an age; `None` when it is none of them.
     pub(crate) fn parse(text: &str) -> Option<Self> {
-        // Only what has no more than a date in it: jiff would read one out of a time without an offset, too.
+        // Only for text that is just a date: jiff would also read a date from a time without an offset.
         if text.len() == "2026-01-31".len()
             && let Ok(date) = text.parse::<Date>()
         {

@@ -1,13 +1,16 @@
 //! The service over a store in memory.
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 
+use std::ops::RangeInclusive;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
-use sendoff::store::{Command, Filter, Listing, OperateStore, Status, Stored, Summary};
+use sendoff::store::{
+    Command, Direction, EndedAt, Filter, ListTable, Looked, LookedEnded, OperateStore, Status, Stored, Summary,
+};
 use sendoff::{ErrorKind, Result, Uuid};
-use sendoff_operate::{MOST_ROWS, Operator};
+use sendoff_operate::{ListBy, ListOrder, ListRequest, MOST_ROWS, Operator};
 use serde_json::{Value, json};
 
 /// Fits by status, topic and id, which is what these tests ask for.
@@ -25,17 +28,47 @@ fn fits(filter: &Filter, row: &Stored) -> bool {
 
 #[async_trait]
 impl OperateStore for Memory {
-    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+    async fn next_number(&self, table: ListTable, from: i64, direction: Direction) -> Result<Option<i64>> {
         let rows = self.rows.lock().unwrap();
-        let mut messages: Vec<_> = rows
-            .iter()
-            .filter(|row| fits(filter, row))
-            .skip(offset)
-            .cloned()
-            .collect();
-        let more = messages.len() > limit;
-        messages.truncate(limit);
-        Ok(Listing { messages, more })
+        let numbers = rows.iter().filter(|row| table.has(row)).map(|row| row.seq);
+        Ok(match direction {
+            Direction::NewestFirst => numbers.filter(|seq| *seq <= from).max(),
+            Direction::OldestFirst => numbers.filter(|seq| *seq >= from).min(),
+        })
+    }
+
+    async fn look(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        numbers: RangeInclusive<i64>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Looked> {
+        let rows = self.rows.lock().unwrap();
+        let rows = rows.iter().filter(|row| table.has(row)).cloned();
+        Ok(Looked::among(rows, &numbers, |row| filter.fits(row), direction, limit))
+    }
+
+    async fn look_ended(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        from: Option<EndedAt>,
+        direction: Direction,
+        most: usize,
+        limit: usize,
+    ) -> Result<LookedEnded> {
+        let rows = self.rows.lock().unwrap();
+        let rows = rows.iter().filter(|row| table.has(row)).cloned();
+        Ok(LookedEnded::among(
+            rows,
+            from,
+            |row| filter.fits(row),
+            direction,
+            most,
+            limit,
+        ))
     }
 
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
@@ -86,21 +119,22 @@ impl OperateStore for Memory {
     }
 }
 
-fn stored(id: u128, topic: &str, leg: &str, status: Status) -> Stored {
+fn stored(id: u128, topic: &str, sink: &str, status: Status) -> Stored {
     Stored {
         status,
         id: Some(Uuid::from_u128(id)),
         topic: topic.into(),
-        leg: leg.into(),
+        sink: sink.into(),
         key: None,
         lane: 3,
-        seq: 9,
+        seq: id as i64,
         aggregate_type: None,
         aggregate_id: None,
         schema_version: None,
         idempotency_key: None,
         content_type: None,
         headers: None,
+        headers_cut: false,
         payload: b"{\"total\": 1}".to_vec(),
         payload_bytes: 12,
         priority: 0,
@@ -132,30 +166,35 @@ fn json_of(view: &impl serde::Serialize) -> Value {
 async fn a_bare_message_has_every_field_in_its_json() {
     let (operator, _) = operator([stored(1, "order.placed", "", Status::Pending)]);
     let shown = operator.show(Uuid::from_u128(1)).await.unwrap();
-    let leg = json!({
-        "leg": null, "status": "pending", "detail": null, "attempts": 0, "last_error": null, "due_at": null,
+    let sink = json!({
+        "sink": null, "status": "pending", "detail": null, "attempts": 0, "last_error": null, "due_at": null,
         "ended_at": null, "history": [],
     });
     let message = json!({
         "id": "00000000-0000-0000-0000-000000000001", "status": "pending", "topic": "order.placed", "key": null,
         "aggregate_type": null, "aggregate_id": null, "schema_version": null, "idempotency_key": null,
-        "priority": 0, "max_attempts": null, "lane": 3, "seq": 9, "created_at": "1970-01-01T00:00:00.000000Z",
-        "expires_at": null, "headers": {}, "content_type": "application/json", "payload_bytes": 12, "payload_cut": false,
-        "payload": "{\"total\": 1}", "legs": [leg],
+        "priority": 0, "max_attempts": null, "lane": 3, "seq": 1, "created_at": "1970-01-01T00:00:00.000000Z",
+        "expires_at": null, "headers": {}, "headers_cut": false, "content_type": "application/json", "payload_bytes": 12, "payload_cut": false,
+        "payload": "{\"total\": 1}", "deliveries": [sink],
     });
     assert_eq!(json_of(&shown), message);
-    let listed = operator.list(&Filter::default(), 10, 0).await.unwrap();
-    assert_eq!(json_of(&listed), json!({"messages": [message], "more": false}));
+    let mut request = request(Filter::default(), 10);
+    request.payload = true;
+    let listed = operator.list(&request).await.unwrap();
+    assert_eq!(
+        json_of(&listed),
+        json!({"items": [message], "next": null, "scanned": 1})
+    );
 }
 
 #[tokio::test]
-async fn a_message_is_shown_with_all_its_legs_and_the_status_of_the_worst() {
+async fn a_message_is_shown_with_all_its_deliveries_and_the_status_of_the_worst() {
     let mut dead = stored(1, "t", "shop", Status::Dead);
     dead.detail = Some("exhausted".into());
     dead.attempts = 5;
     dead.last_error = Some("refused".into());
     dead.ended_at = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(60));
-    dead.history = Some(r#"[{"at":"1970-01-01T00:00:30Z","leg":"shop","error":"refused"}]"#.into());
+    dead.history = Some(r#"[{"at":"1970-01-01T00:00:30Z","sink":"shop","error":"refused"}]"#.into());
     let (operator, _) = operator([
         dead,
         stored(1, "t", "audit", Status::Delivered),
@@ -164,20 +203,20 @@ async fn a_message_is_shown_with_all_its_legs_and_the_status_of_the_worst() {
     let shown = json_of(&operator.show(Uuid::from_u128(1)).await.unwrap());
     assert_eq!(shown["status"], "dead");
     assert_eq!(
-        (&shown["legs"][0]["leg"], &shown["legs"][0]["status"]),
+        (&shown["deliveries"][0]["sink"], &shown["deliveries"][0]["status"]),
         (&json!("audit"), &json!("delivered"))
     );
     assert_eq!(
-        shown["legs"][1],
+        shown["deliveries"][1],
         json!({
-            "leg": "shop", "status": "dead", "detail": "exhausted", "attempts": 5, "last_error": "refused",
+            "sink": "shop", "status": "dead", "detail": "exhausted", "attempts": 5, "last_error": "refused",
             "due_at": null, "ended_at": "1970-01-01T00:01:00.000000Z",
-            "history": [{"at": "1970-01-01T00:00:30Z", "leg": "shop", "error": "refused"}],
+            "history": [{"at": "1970-01-01T00:00:30Z", "sink": "shop", "error": "refused"}],
         })
     );
     let dead_shown = operator.dead_show(Uuid::from_u128(1)).await.unwrap();
-    assert_eq!(dead_shown.legs.len(), 1);
-    assert_eq!(dead_shown.legs[0].leg.as_deref(), Some("shop"));
+    assert_eq!(dead_shown.deliveries.len(), 1);
+    assert_eq!(dead_shown.deliveries[0].sink.as_deref(), Some("shop"));
 }
 
 #[tokio::test]
@@ -203,7 +242,9 @@ async fn payloads_are_text_where_they_are_and_base64_where_not() {
             row
         });
     let (operator, _) = operator(rows);
-    let messages = operator.list(&Filter::default(), 10, 0).await.unwrap().messages;
+    let mut request = request(Filter::default(), 10);
+    (request.payload, request.order.oldest_first) = (true, true);
+    let messages = operator.list(&request).await.unwrap().items;
     let payloads: Vec<_> = messages
         .iter()
         .map(|message| {
@@ -232,39 +273,192 @@ async fn rows_that_another_program_spoilt_are_still_shown() {
     row.headers = Some("[1".into());
     row.history = Some("{}".into());
     let (operator, _) = operator([row]);
-    let listed = json_of(&operator.dead_list(&Filter::default(), 10, 0).await.unwrap());
-    let message = &listed["messages"][0];
+    let listed = json_of(&operator.dead_list(&request(Filter::default(), 10)).await.unwrap());
+    let message = &listed["items"][0];
     assert_eq!((&message["id"], &message["headers"]), (&Value::Null, &json!("[1")));
     assert_eq!(
-        message["legs"][0]["history"],
-        json!([{"at": null, "leg": null, "error": "{}"}])
+        message["deliveries"][0]["history"],
+        json!([{"at": null, "sink": null, "error": "{}"}])
+    );
+}
+
+fn request(filter: Filter, limit: usize) -> ListRequest {
+    ListRequest {
+        filter: filter.into(),
+        limit,
+        ..ListRequest::default()
+    }
+}
+
+/// All pages of a list: the ids of each.
+async fn pages(operator: &Operator, mut request: ListRequest) -> Vec<Vec<u128>> {
+    let mut pages = Vec::new();
+    loop {
+        let page = operator.list(&request).await.unwrap();
+        pages.push(page.items.iter().map(|item| item.id.unwrap().as_u128()).collect());
+        request.after = page.next;
+        if request.after.is_none() {
+            return pages;
+        }
+        assert!(pages.len() < 100, "pages without end: {pages:?}");
+    }
+}
+
+fn at(seconds: u64) -> SystemTime {
+    SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
+}
+
+#[tokio::test]
+async fn a_list_is_newest_first_or_oldest_first_whatever_the_table() {
+    let status = [Status::Pending, Status::Dead, Status::Delivered];
+    let (operator, _) = operator((1..=7).map(|id| stored(id, "t", "", status[id as usize % 3])));
+    let mut request = request(Filter::default(), 3);
+    assert_eq!(
+        pages(&operator, request.clone()).await,
+        [vec![7, 6, 5], vec![4, 3, 2], vec![1]]
+    );
+    request.order.oldest_first = true;
+    assert_eq!(pages(&operator, request).await, [vec![1, 2, 3], vec![4, 5, 6], vec![7]]);
+}
+
+#[tokio::test]
+async fn a_page_keeps_the_deliveries_of_a_message_together() {
+    let rows = [(1, ""), (2, "a"), (2, "b"), (2, "c"), (3, "a"), (3, "b")];
+    let (operator, _) = operator(rows.map(|(id, sink)| stored(id, "t", sink, Status::Dead)));
+    let ask = |limit| request(Filter::default(), limit);
+    assert_eq!(pages(&operator, ask(4)).await, [vec![3, 3], vec![2, 2, 2, 1]]);
+    assert_eq!(
+        pages(&operator, ask(1)).await,
+        [vec![3, 3], vec![2, 2, 2], vec![1]],
+        "all of a message are on one page, even if they are more than asked for"
     );
 }
 
 #[tokio::test]
-async fn lists_are_cut_into_pages() {
-    let (operator, _) = operator((0..5).map(|id| stored(id, "t", "", Status::Pending)));
-    let page = operator.list(&Filter::default(), 2, 2).await.unwrap();
-    let ids: Vec<_> = page
-        .messages
-        .iter()
-        .map(|message| message.id.unwrap().as_u128())
-        .collect();
-    assert_eq!((ids, page.more), (vec![2, 3], true));
-    for limit in [0, MOST_ROWS + 1] {
-        assert_eq!(
-            operator.list(&Filter::default(), limit, 0).await.unwrap_err().kind(),
-            ErrorKind::Invalid
-        );
+async fn pages_are_stable_while_rows_come_and_go() {
+    let (operator, store) = operator((1..=6).map(|id| stored(id, "t", "", Status::Pending)));
+    let mut request = request(Filter::default(), 2);
+    let first = operator.list(&request).await.unwrap();
+    request.after = first.next;
+    {
+        let mut rows = store.rows.lock().unwrap();
+        rows.retain(|row| row.seq != 4);
+        rows.push(stored(7, "t", "", Status::Pending));
+        for row in rows.iter_mut().filter(|row| row.seq == 3) {
+            row.status = Status::Dead;
+        }
     }
-    let empty_topic = Filter {
-        topic: Some(String::new()),
+    assert_eq!(pages(&operator, request).await, [vec![3, 2], vec![1]]);
+}
+
+#[tokio::test]
+async fn a_list_by_end_has_what_ended() {
+    let ended = |id: u128, status, seconds| Stored {
+        ended_at: Some(at(seconds)),
+        ..stored(id, "t", "", status)
+    };
+    let rows = [
+        ended(1, Status::Dead, 50),
+        ended(2, Status::Delivered, 40),
+        ended(3, Status::Dead, 30),
+        ended(4, Status::Dead, 30),
+        stored(5, "t", "", Status::Pending),
+    ];
+    let (operator, _) = operator(rows);
+    let mut request = request(Filter::default(), 3);
+    request.order = ListOrder {
+        by: ListBy::Ended,
+        oldest_first: false,
+    };
+    assert_eq!(pages(&operator, request.clone()).await, [vec![1, 2, 4], vec![3]]);
+    request.order.oldest_first = true;
+    assert_eq!(pages(&operator, request.clone()).await, [vec![3, 4, 2], vec![1]]);
+    request.filter = Filter {
+        died_from: Some(at(31)),
+        ..Filter::default()
+    }
+    .into();
+    assert_eq!(pages(&operator, request.clone()).await, [vec![1]]);
+    request.filter = Filter {
+        status: Some(Status::Retry),
+        ..Filter::default()
+    }
+    .into();
+    assert_eq!(operator.list(&request).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn a_list_with_a_time_of_creation_starts_near_it() {
+    let hour = 3600;
+    let rows = (1..=3000_u64).map(|id| Stored {
+        created_at: at(id * hour),
+        ..stored(u128::from(id), "t", "", Status::Pending)
+    });
+    let (operator, _) = operator(rows);
+    for oldest_first in [false, true] {
+        let mut request = request(
+            Filter {
+                created_from: Some(at(1000 * hour)),
+                created_until: Some(at(1003 * hour)),
+                ..Filter::default()
+            },
+            10,
+        );
+        request.order.oldest_first = oldest_first;
+        let page = operator.list(&request).await.unwrap();
+        let mut ids: Vec<u128> = page.items.iter().map(|item| item.id.unwrap().as_u128()).collect();
+        ids.sort_unstable();
+        assert_eq!((ids, page.next), (vec![1000, 1001, 1002], None));
+        assert!(page.scanned.unwrap() < 2500, "{:?}", page.scanned);
+    }
+}
+
+#[tokio::test]
+async fn a_cursor_of_another_list_is_refused() {
+    let (operator, _) = operator((1..=3).map(|id| stored(id, "t", "", Status::Pending)));
+    let page = operator.list(&request(Filter::default(), 1)).await.unwrap();
+    let topic = Filter {
+        topic: Some("t".into()),
         ..Filter::default()
     };
-    assert_eq!(
-        operator.list(&empty_topic, 1, 0).await.unwrap_err().kind(),
-        ErrorKind::Invalid
-    );
+    let mut other = request(topic, 1);
+    other.after = page.next.clone();
+    let error = operator.list(&other).await.unwrap_err();
+    assert!(error.to_string().contains("another filter"), "{error}");
+    let mut turned = request(Filter::default(), 1);
+    turned.order.oldest_first = true;
+    turned.after = page.next;
+    let error = operator.list(&turned).await.unwrap_err();
+    assert!(error.to_string().contains("another order"), "{error}");
+    turned.after = Some("7".to_owned());
+    assert_eq!(operator.list(&turned).await.unwrap_err().kind(), ErrorKind::Invalid);
+}
+
+#[tokio::test]
+async fn ids_are_found_without_looking_at_others() {
+    let (operator, _) = operator((1..=9).map(|id| stored(id, "t", "", Status::Pending)));
+    let filter = Filter {
+        ids: [3, 8, 99, 5].map(Uuid::from_u128).to_vec(),
+        ..Filter::default()
+    };
+    let page = operator.list(&request(filter.clone(), 10)).await.unwrap();
+    assert_eq!(page.scanned, Some(3));
+    assert_eq!(pages(&operator, request(filter, 2)).await, [vec![8, 5], vec![3]]);
+}
+
+#[tokio::test]
+async fn payloads_and_limits_of_a_list_are_checked() {
+    let (operator, _) = operator([stored(1, "t", "", Status::Pending)]);
+    let mut request = request(Filter::default(), 1);
+    assert_eq!(operator.list(&request).await.unwrap().items[0].payload, None);
+    request.payload = true;
+    assert!(operator.list(&request).await.unwrap().items[0].payload.is_some());
+    for limit in [0, MOST_ROWS + 1] {
+        request.limit = limit;
+        assert_eq!(operator.list(&request).await.unwrap_err().kind(), ErrorKind::Invalid);
+    }
+    let count = operator.count_some(&Filter::default()).await.unwrap();
+    assert_eq!((count.count, count.capped), (1, false));
 }
 
 #[tokio::test]
@@ -285,10 +479,11 @@ async fn dead_letters_are_listed_alone() {
         (of(Some(Status::Dead), None), 2),
         (of(None, Some("b")), 1),
     ] {
-        assert_eq!(operator.dead_list(&filter, 10, 0).await.unwrap().messages.len(), count);
+        let page = operator.dead_list(&request(filter, 10)).await.unwrap();
+        assert_eq!(page.items.len(), count);
     }
     let error = operator
-        .dead_list(&of(Some(Status::Retry), None), 10, 0)
+        .dead_list(&request(of(Some(Status::Retry), None), 10))
         .await
         .unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid);
@@ -366,4 +561,103 @@ async fn ages_count_back_from_the_clock_of_the_store() {
     // The clock of this store stands still; the one of this host does not.
     let filter = operator.filter(&written).await.unwrap();
     assert_eq!(filter.created_until, Some(SystemTime::UNIX_EPOCH));
+}
+
+fn failed(id: u128, sink: &str, status: Status, error: &str) -> Stored {
+    Stored {
+        last_error: Some(error.to_owned()),
+        detail: Some(if status == Status::Dead { "permanent" } else { "retry" }.to_owned()),
+        ended_at: (status == Status::Dead).then(|| at(u64::try_from(id).unwrap())),
+        ..stored(id, "t", sink, status)
+    }
+}
+
+fn failures() -> Vec<Stored> {
+    vec![
+        failed(1, "shop", Status::Dead, "no queue 'a' at 10.0.0.1:5672"),
+        failed(2, "shop", Status::Dead, "no queue 'b' at 10.0.0.2:5672"),
+        failed(3, "shop", Status::Dead, "refused"),
+        failed(4, "audit", Status::Dead, "no queue 'a' at 10.0.0.1:5672"),
+        failed(5, "shop", Status::Retry, "timed out after 30s"),
+        stored(6, "t", "", Status::Pending),
+    ]
+}
+
+#[tokio::test]
+async fn failures_are_grouped_by_sink_reason_and_error() {
+    let (operator, _) = operator(failures());
+    let found = operator.failures(&Filter::default()).await.unwrap();
+    let groups: Vec<_> = found
+        .items
+        .iter()
+        .map(|group| {
+            (
+                group.sink.as_deref().unwrap(),
+                group.reason.as_str(),
+                group.error.as_str(),
+                group.count,
+            )
+        })
+        .collect();
+    assert_eq!(groups[0], ("shop", "permanent", "no queue <text> at <address>", 2));
+    assert_eq!(groups.len(), 4, "{groups:?}");
+    assert!(groups.contains(&("shop", "retry", "timed out after <n>s", 1)));
+    let first = &found.items[0];
+    assert_eq!(
+        (first.first_seen.as_str(), first.last_seen.as_str()),
+        ("1970-01-01T00:00:01.000000Z", "1970-01-01T00:00:02.000000Z")
+    );
+    assert_eq!((first.example, first.capped), (Some(Uuid::from_u128(2)), false));
+    let of_audit = Filter {
+        sink: Some("audit".to_owned()),
+        ..Filter::default()
+    };
+    assert_eq!(operator.failures(&of_audit).await.unwrap().items.len(), 1);
+    let pending = Filter {
+        status: Some(Status::Pending),
+        ..Filter::default()
+    };
+    assert_eq!(
+        operator.failures(&pending).await.unwrap_err().kind(),
+        ErrorKind::Invalid
+    );
+}
+
+#[tokio::test]
+async fn a_command_on_a_group_changes_the_group_and_nothing_else() {
+    let (operator, store) = operator(failures());
+    let found = operator.failures(&Filter::default()).await.unwrap();
+    let group = found.items[0].group.clone();
+    let retry = found
+        .items
+        .iter()
+        .find(|group| group.reason == "retry")
+        .unwrap()
+        .group
+        .clone();
+    let selected = operator.selected(Filter::default(), Some(&group), false).await.unwrap();
+    assert_eq!(selected.dead_count().await.unwrap(), 2);
+    assert_eq!(selected.dead_retry(&mut |_| {}).await.unwrap(), 2);
+    let dead: Vec<i64> = {
+        let rows = store.rows.lock().unwrap();
+        rows.iter()
+            .filter(|row| row.status == Status::Dead)
+            .map(|row| row.seq)
+            .collect()
+    };
+    assert_eq!(dead, [3, 4]);
+    {
+        let retries = store.retries.lock().unwrap();
+        let (filter, _) = &retries[0];
+        assert_eq!(filter.ids, [1, 2].map(Uuid::from_u128));
+        assert_eq!(
+            (filter.group.as_deref(), filter.sink.as_deref()),
+            (Some(group.as_str()), Some("shop"))
+        );
+    }
+    let gone = operator.selected(Filter::default(), Some(&group), false).await;
+    assert_eq!(gone.err().unwrap().kind(), ErrorKind::NotFound);
+    let waiting = operator.selected(Filter::default(), Some(&retry), false).await.unwrap();
+    let error = waiting.dead_count().await.unwrap_err();
+    assert!(error.to_string().contains("sendoff retry --group"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! A sink that said it is down is left alone for a while, probed with one message, and then given more step by step.
+//! The circuit breaker: a sink that is down gets nothing for a while, then one message as a probe, then larger batches.
 
 use std::time::Duration;
 
@@ -12,34 +12,54 @@ const LONGEST: Duration = Duration::from_secs(4);
 
 /// Whether a sink may be called, and with how much.
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Breaker {
     state: State,
 }
 
 #[derive(Debug, Default)]
+#[cfg_attr(test, derive(Clone))]
 enum State {
-    /// It takes what it is given.
+    /// It takes messages.
     #[default]
     Closed,
-    /// It is down: nothing until then, after that one message at a time.
+    /// It is down: it gets nothing before `until`, then one message at a time.
     Open {
         since: Instant,
         until: Instant,
         pause: Duration,
         probing: bool,
     },
-    /// It has come back: one batch at a time, each larger than the one before, so that a backlog does not knock a broker
-    /// over that has just got up.
+    /// It is up again: it gets one batch at a time, each larger than the one before, so that a backlog does not overload a
+    /// broker that has just started.
     RampingUp { batch: usize, under_way: bool },
 }
 
 impl Breaker {
-    /// In a word.
+    /// The state for health reports.
     pub(crate) fn state(&self) -> SinkState {
         match self.state {
             State::Closed => SinkState::Up,
             State::Open { .. } => SinkState::Down,
             State::RampingUp { .. } => SinkState::RampingUp,
+        }
+    }
+
+    /// What it allows now, without its times.
+    #[cfg(test)]
+    pub(crate) fn shape(&self, now: Instant) -> i64 {
+        match self.state {
+            State::Closed => 0,
+            State::Open { until, probing, .. } => 1 + 2 * i64::from(until > now) + i64::from(probing),
+            State::RampingUp { under_way, .. } => 5 + i64::from(under_way),
+        }
+    }
+
+    /// Since when it is down, and until when it gets nothing; `None` while it takes messages.
+    pub(crate) fn outage(&self) -> Option<(Instant, Instant)> {
+        match self.state {
+            State::Open { since, until, .. } => Some((since, until)),
+            State::Closed | State::RampingUp { .. } => None,
         }
     }
 
@@ -81,7 +101,7 @@ impl Breaker {
         }
     }
 
-    /// The sink answered something about a message, whatever it was. Tells for how long it was down, if it was until now.
+    /// The sink gave an answer about a message. Returns how long it was down, if it was down until now.
     pub(crate) fn up(&mut self, now: Instant) -> Option<Duration> {
         let State::Open { since, .. } = self.state else {
             return None;
@@ -118,7 +138,7 @@ impl Breaker {
         }
     }
 
-    /// The sink said that it is down. Several batches may say so at once: that counts once.
+    /// The sink is down. Several batches may report it together: that counts once. Returns whether it was up before.
     pub(crate) fn down(&mut self, now: Instant, asked: Option<Duration>, rng: &mut fastrand::Rng) -> bool {
         let (pause, since) = match self.state {
             State::Closed | State::RampingUp { .. } => (FIRST, None),

@@ -2,7 +2,7 @@
 
 use sendoff::store::{Lane, OwnerId};
 
-/// How many lanes each relay should hold: as equal as it goes, and the same answer for everyone who sees the same list.
+/// How many lanes a relay should hold: shares are as equal as possible, and relays with the same list agree.
 pub(crate) fn fair_share(lanes: Lane, relays: &[OwnerId], me: OwnerId) -> usize {
     let Some(rank) = relays.iter().position(|relay| *relay == me) else {
         return 0;

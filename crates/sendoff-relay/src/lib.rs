@@ -1,28 +1,30 @@
 //! The relay: claim by lanes → route → publish → settle → retry or dead-letter.
 //!
-//! It knows no SQL and no broker: it works on a [`RelayStore`](sendoff::store::RelayStore) and on
-//! [`Sink`](sendoff::Sink)s. All waiting is by tokio's clock, which tests can pause, and all chance comes from one seed,
-//! so a relay runs in a simulator as it is.
+//! It contains no SQL and no broker code: it uses a [`RelayStore`](sendoff::store::RelayStore) and
+//! [`Sink`](sendoff::Sink)s. All waiting uses tokio's clock, which tests can pause, and all random numbers come from one
+//! seed, so an unchanged relay runs in a simulator.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `relay` | puts the parts together and runs them |
-//! | `lease` | holds lanes: heartbeat, fair share, hand-over |
-//! | `desk` | decides: what is in hand, in which order it may go, what becomes of it |
-//! | `publish` | calls sinks, and survives them |
-//! | `hooks`, `middleware` | let the application listen, and step in |
-//! | `observe` | tells what was done, by the batch, for metrics and probes |
-//! | `settle` | writes the decisions back, fenced |
+//! | `relay` | the builder and the running loop: heartbeat, lanes, reading, publishing, settling, hand-over, janitors |
+//! | `settings`, `plan`, `topic` | the configuration: settings, sinks and routes, policies of topics |
+//! | `lease` | computes the fair share of lanes |
+//! | `dispatcher` | decides what goes to a sink next, and what becomes of every delivery |
+//! | `breaker`, `rate`, `retry` | circuit breaker and rate limit of a sink, and delays between attempts |
+//! | `hooks`, `middleware`, `tracer` | call the application: after results, around publishing, and for traces |
+//! | `observe` | reports once per batch, for metrics and probes |
+//! | `report` | counts the deliveries of a run |
+//! | `planted` | bugs on purpose, for tests of the simulator |
 #![forbid(unsafe_code)]
 
-/// Whether a bug on purpose is chosen; never outside of tests of the simulator.
-#[cfg(feature = "planted")]
+/// Whether a planted bug is selected; always false outside of tests of the simulator.
+#[cfg(any(test, feature = "planted"))]
 macro_rules! planted {
     ($bug:ident) => {
         $crate::planted::is_planted($crate::planted::Planted::$bug)
     };
 }
-#[cfg(not(feature = "planted"))]
+#[cfg(not(any(test, feature = "planted")))]
 macro_rules! planted {
     ($bug:ident) => {
         false
@@ -30,31 +32,32 @@ macro_rules! planted {
 }
 
 mod breaker;
-mod desk;
-mod follow;
+mod dispatcher;
 mod hooks;
 mod lease;
 mod middleware;
 mod observe;
 mod plan;
-#[cfg(feature = "planted")]
+#[cfg(any(test, feature = "planted"))]
 pub mod planted;
-mod publish;
 mod rate;
 mod relay;
 mod report;
 mod retry;
 mod settings;
-mod settle;
 mod topic;
+mod tracer;
 
 pub use hooks::{AsyncHooks, DeadLetter, HookCounts, HookFailures, HookResult, Hooks};
 pub use middleware::{Middleware, Next};
 pub use observe::{
-    Claimed, Observer, PublishedBatch, PublishedMessage, Pulse, SettledBatch, SinkPulse, SinkState, WakeRung,
+    Claimed, Observer, PublishedBatch, PublishedMessage, RelayHealth, SettledBatch, SinkHealth, SinkState, WakeSource,
 };
 pub use relay::{Relay, RelayBuilder};
 pub use report::{OnceReport, RunReport};
 pub use retry::RetryPolicy;
 pub use settings::{Settings, SinkSettings};
-pub use topic::{HeadPolicy, TopicPolicy};
+pub use topic::{OnFailure, TopicPolicy};
+
+/// Stops a relay: [`Relay::run`] ends after it is cancelled.
+pub use tokio_util::sync::CancellationToken;

@@ -1,40 +1,40 @@
-//! Code of the application around publishing.
+//! The application's code around publishing.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff::{Outcome, Outgoing, Result, Sink};
 
-/// Stands between the relay and every sink: to measure, to alter or hold back messages, to fake failures in a test.
+/// Wraps the publishing to every sink: to measure, to change or stop messages, or to fake failures in a test.
 ///
 /// # Duties
-/// Those of [`Sink::publish`]: one outcome a message, in the order of the batch. A message that is not handed to
-/// [`Next::publish`] needs an outcome all the same, and one that was not confirmed must not be called delivered. A panic
-/// counts as one of the sink.
+/// Those of [`Sink::publish`]: one outcome per message, in the order of the batch. A message that is not passed to
+/// [`Next::publish`] needs an outcome too. Only a confirmed message may have the outcome delivered. A panic counts as a
+/// panic of the sink.
 ///
-/// The first one that is added to a relay is the outermost.
+/// The middleware that is added first is the outermost.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use async_trait::async_trait;
-/// use sendoff::{Delivery, Outcome};
+/// use sendoff::{Outcome, Outgoing};
 /// use sendoff_relay::{Middleware, Next};
 ///
-/// /// Keeps test orders from ever leaving.
+/// /// Never sends test orders.
 /// struct NoTestOrders;
 ///
 /// #[async_trait]
 /// impl Middleware for NoTestOrders {
-///     async fn publish(&self, batch: &[Arc<Delivery>], next: Next<'_>) -> Vec<Outcome> {
-///         let is_test = |delivery: &Arc<Delivery>| delivery.topic.starts_with("test.");
-///         let real: Vec<_> = batch.iter().filter(|delivery| !is_test(delivery)).cloned().collect();
+///     async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome> {
+///         let is_test = |outgoing: &Arc<Outgoing>| outgoing.topic.starts_with("test.");
+///         let real: Vec<_> = batch.iter().filter(|outgoing| !is_test(outgoing)).cloned().collect();
 ///         let mut outcomes = next.publish(&real).await.into_iter();
-///         let outcome = |delivery| {
-///             if is_test(delivery) {
-///                 Outcome::Permanent("test orders stay here".into())
+///         let outcome = |outgoing| {
+///             if is_test(outgoing) {
+///                 Outcome::Permanent("test orders are not sent".into())
 ///             } else {
-///                 outcomes.next().unwrap_or_else(|| Outcome::Unknown("the sink left it out".into()))
+///                 outcomes.next().unwrap_or_else(|| Outcome::Unknown("the sink returned no outcome".into()))
 ///             }
 ///         };
 ///         batch.iter().map(outcome).collect()
@@ -43,11 +43,11 @@ use sendoff::{Delivery, Outcome, Result, Sink};
 /// ```
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
-    /// Delivers a batch, by [`Next::publish`] as a rule.
-    async fn publish(&self, batch: &[Arc<Delivery>], next: Next<'_>) -> Vec<Outcome>;
+    /// Publishes a batch, usually with [`Next::publish`].
+    async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome>;
 }
 
-/// What is behind a [`Middleware`]: others, and then the sink.
+/// The rest of the chain after a [`Middleware`]: further middleware, then the sink.
 pub struct Next<'a> {
     wrapped: &'a Wrapped,
     rest: &'a [Arc<dyn Middleware>],
@@ -59,8 +59,8 @@ impl Next<'_> {
         &self.wrapped.name
     }
 
-    /// Hands a batch on. An empty one is not handed to the sink.
-    pub async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    /// Passes a batch on. An empty batch does not reach the sink.
+    pub async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if batch.is_empty() {
             return Vec::new();
         }
@@ -77,7 +77,7 @@ impl Next<'_> {
     }
 }
 
-/// A sink with what stands before it.
+/// A sink with its middleware.
 struct Wrapped {
     name: String,
     sink: Arc<dyn Sink>,
@@ -86,7 +86,7 @@ struct Wrapped {
 
 #[async_trait]
 impl Sink for Wrapped {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let whole = Next {
             wrapped: self,
             rest: &self.middleware,
@@ -107,7 +107,7 @@ impl Sink for Wrapped {
     }
 }
 
-/// Puts middleware before a sink.
+/// Wraps a sink in middleware.
 pub(crate) fn wrapped(name: &str, sink: Arc<dyn Sink>, middleware: &Arc<[Arc<dyn Middleware>]>) -> Arc<dyn Sink> {
     if middleware.is_empty() {
         return sink;

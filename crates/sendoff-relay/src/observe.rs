@@ -1,33 +1,35 @@
-//! What a relay tells about its own work, by the batch: for metrics and probes.
+//! Reports of a relay about its work, once per batch: for metrics and probes.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::{DeadReason, Lane};
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use tokio::time::Instant;
 
 use crate::HookFailures;
 
-/// Watches a relay at work. Called on the relay's own task: every call has to be quick. A panic is logged, and counted
-/// among those of hooks.
+/// Observes a relay. Called on the relay's own task: every call has to be quick. A panic is logged and counted with those
+/// of hooks.
 pub trait Observer: Send + Sync + 'static {
     /// A sink has answered a batch.
     fn published(&self, batch: &PublishedBatch<'_>) {
         let _ = batch;
     }
 
-    /// A message failed and will be tried again; the attempt counts.
-    fn retried(&self, delivery: &Delivery, leg: &str) {
-        let _ = (delivery, leg);
+    /// A charged attempt failed, and it was written that the delivery will be tried again. Called once for each that
+    /// [`RunReport::retried`](crate::RunReport::retried) counts.
+    fn retried(&self, outgoing: &Outgoing, sink: &str) {
+        let _ = (outgoing, sink);
     }
 
-    /// A message goes to the dead letters.
-    fn dead_lettered(&self, delivery: &Delivery, leg: &str, reason: DeadReason) {
-        let _ = (delivery, leg, reason);
+    /// A delivery became a dead letter: it was written. Called once for each that
+    /// [`RunReport::dead`](crate::RunReport::dead) counts.
+    fn dead_lettered(&self, outgoing: &Outgoing, sink: &str, reason: DeadReason) {
+        let _ = (outgoing, sink, reason);
     }
 
-    /// Decisions were written, or lost with their lanes.
+    /// Results were written, or lost with their lanes.
     fn settled(&self, settled: &SettledBatch) {
         let _ = settled;
     }
@@ -35,9 +37,9 @@ pub trait Observer: Send + Sync + 'static {
     /// The database has another history, as after a failover.
     fn history_changed(&self) {}
 
-    /// The relay is alive, and this is how it stands: a few times a second.
-    fn pulse(&self, pulse: &Pulse) {
-        let _ = pulse;
+    /// The health of the relay, reported a few times per second.
+    fn relay_health(&self, relay_health: &RelayHealth) {
+        let _ = relay_health;
     }
 }
 
@@ -50,92 +52,92 @@ pub struct PublishedBatch<'a> {
     pub begun: Instant,
     /// When it was answered.
     pub answered: Instant,
-    /// The messages. Those whose lane was lost meanwhile are left out.
+    /// The deliveries. Those whose lane was lost meanwhile are left out.
     pub messages: &'a [PublishedMessage<'a>],
 }
 
-/// A message that a sink has answered for.
+/// A delivery that a sink has answered for.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedMessage<'a> {
     /// The message.
-    pub delivery: &'a Arc<Delivery>,
+    pub outgoing: &'a Arc<Outgoing>,
     /// When the relay got it.
     pub claim: Claimed,
-    /// What the sink said.
+    /// The answer of the sink.
     pub outcome: &'a Outcome,
 }
 
-/// When a message came into a relay's hands.
+/// When a relay read a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Claimed {
     /// When it was read.
     pub at: Instant,
-    /// When the relay last began a read that found everything there was in the ready table: the message was not there yet.
-    /// `None`: the relay has not caught up since it got its lanes.
+    /// When the relay last began a read that emptied the ready table: the message was not there yet. `None`: the relay has
+    /// not caught up since it acquired its lanes.
     pub caught_up: Option<Instant>,
 }
 
-/// Decisions that were written.
+/// Written results.
 #[derive(Debug, Clone, Copy)]
 pub struct SettledBatch {
     /// How many rows.
     pub rows: usize,
-    /// How many lanes of theirs belong to another relay by now; their rows were not touched.
+    /// How many of their lanes belong to another relay now; rows of those lanes were not changed.
     pub lost: usize,
     /// How long writing took.
     pub took: Duration,
-    /// How long the oldest decision had waited when all was written.
+    /// How long the oldest result had waited when all were written.
     pub lag: Duration,
 }
 
-/// How a relay stands.
+/// The health of a relay.
 #[derive(Debug, Clone)]
-pub struct Pulse {
-    /// When this was.
+pub struct RelayHealth {
+    /// When it was reported.
     pub at: Instant,
-    /// The lanes that it holds, with the number of messages of each in hand.
+    /// The lanes that it holds, each with its number of rows in flight.
     pub lanes: Vec<(Lane, usize)>,
-    /// How many messages are in hand.
-    pub in_hand: usize,
-    /// How many bytes of payload are in hand.
-    pub bytes_in_hand: usize,
+    /// How many rows are in flight: messages, or deliveries from the waiting table.
+    pub in_flight: usize,
+    /// How many bytes of payload are in flight.
+    pub bytes_in_flight: usize,
     /// Its sinks, in the order they were added.
-    pub sinks: Vec<SinkPulse>,
+    pub sinks: Vec<SinkHealth>,
     /// How it learns of new messages.
-    pub rung: WakeRung,
-    /// How many relays there are, as its last heartbeat saw it.
+    pub wake_source: WakeSource,
+    /// How many relays are alive, as of its last heartbeat.
     pub relays: usize,
-    /// How long the oldest decision that is not written has waited.
+    /// How long the oldest unwritten result has waited.
     pub unsettled: Option<Duration>,
     /// When a read last succeeded.
     pub read: Option<Instant>,
-    /// It is about to stop.
+    /// Whether it is stopping.
     pub stopping: bool,
-    /// What went wrong in hooks so far.
+    /// Failures of hooks so far.
     pub hooks: HookFailures,
 }
 
-/// How a sink stands with a relay.
+/// The health of a sink, as a relay sees it.
 #[derive(Debug, Clone)]
-pub struct SinkPulse {
+pub struct SinkHealth {
     /// Its name.
     pub name: Arc<str>,
     /// Whether it takes messages.
     pub state: SinkState,
-    /// An operator has paused it.
+    /// Whether an operator has paused it.
     pub paused: bool,
-    /// How many messages in hand are for it.
-    pub in_hand: usize,
+    /// How many deliveries in flight are for it.
+    pub in_flight: usize,
 }
 
 /// Whether a sink takes messages, as its circuit breaker sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SinkState {
-    /// It takes what it is given.
+    /// It takes messages.
     Up,
-    /// It is down and left alone, or probed.
+    /// It is down: it gets no messages, or a probe.
     Down,
-    /// It came back and is given more step by step.
+    /// It is up again, and gets larger batches step by step.
     RampingUp,
 }
 
@@ -143,7 +145,7 @@ impl SinkState {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Up, Self::Down, Self::RampingUp];
 
-    /// The word in metrics.
+    /// The label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -155,23 +157,23 @@ impl SinkState {
 
 /// How a relay learns of new messages. It polls in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum WakeRung {
-    /// It is woken by emitters in its own process.
-    Poke,
-    /// It is woken by the database.
+pub enum WakeSource {
+    /// Emitters in its own process wake it.
+    InProcess,
+    /// The database wakes it.
     Listen,
-    /// By polling alone.
+    /// It only polls.
     Poll,
 }
 
-impl WakeRung {
+impl WakeSource {
     /// All of them.
-    pub const ALL: [Self; 3] = [Self::Poke, Self::Listen, Self::Poll];
+    pub const ALL: [Self; 3] = [Self::InProcess, Self::Listen, Self::Poll];
 
-    /// The word in metrics.
+    /// The label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
-            Self::Poke => "poke",
+            Self::InProcess => "in_process",
             Self::Listen => "listen",
             Self::Poll => "poll",
         }

@@ -1,4 +1,4 @@
-//! What a relay was told: its sinks, routes and policies.
+//! The configuration of a relay: its sinks, routes and policies.
 
 use std::sync::Arc;
 
@@ -9,9 +9,10 @@ use smallvec::SmallVec;
 
 use crate::{SinkSettings, TopicPolicy};
 
-/// A sink by its place in [`Plan::sinks`].
+/// The index of a sink in [`Plan::sinks`].
 pub(crate) type SinkIndex = usize;
 
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct PlannedSink {
     pub(crate) name: Arc<str>,
     pub(crate) sink: Arc<dyn Sink>,
@@ -19,6 +20,7 @@ pub(crate) struct PlannedSink {
 }
 
 /// Routes and policies, each in the order they were given: the first that matches counts.
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Plan {
     pub(crate) sinks: Vec<PlannedSink>,
     routes: Vec<(Pattern, SmallVec<[SinkIndex; 2]>)>,
@@ -34,7 +36,7 @@ pub(crate) struct Topic {
     pub(crate) policy: Arc<TopicPolicy>,
 }
 
-/// How many topics are remembered with what applies to them; past that the memory is emptied.
+/// How many topics are cached; beyond that the cache is emptied.
 const REMEMBERED_TOPICS: usize = 10_000;
 
 impl Plan {
@@ -49,7 +51,7 @@ impl Plan {
                 let known: Vec<&str> = sinks.iter().map(|sink| &*sink.name).collect();
                 Error::new(
                     ErrorKind::Invalid,
-                    format!("the route {pattern} leads to the sink {name:?}"),
+                    format!("the route {pattern} names the unknown sink {name:?}"),
                 )
                 .because("no sink has that name")
                 .next_step(format!("use one of: {}", known.join(", ")))
@@ -87,7 +89,7 @@ impl Plan {
         Routes::new(self.routes.iter().map(route).collect())
     }
 
-    /// What else two relays may differ in, in a text that is only compared.
+    /// Everything else in which relays may differ, as a text that is only compared.
     pub(crate) fn policies(&self) -> String {
         let sinks = self.sinks.iter().map(|sink| (&sink.name, &sink.settings));
         format!(

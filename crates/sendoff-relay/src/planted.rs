@@ -1,7 +1,7 @@
 //! Bugs on purpose, to see whether the simulator finds them.
 //!
-//! They are in builds with the feature `planted` only, which nothing but the tests of `sendoff-testkit` asks for. Even there
-//! none is chosen unless a test does so, for its own thread.
+//! They exist only in builds with the feature `planted`, which only the tests of `sendoff-testkit` use. Even there, a bug is
+//! active only in a thread whose test selects it.
 
 use std::cell::Cell;
 
@@ -10,7 +10,7 @@ use std::cell::Cell;
 pub enum Planted {
     /// The store settles for relays that do not hold the lane.
     FenceDropped,
-    /// The store settles whatever message has the number.
+    /// The store settles any message that has the number.
     SettlesByNumber,
     /// The store deletes a range where rows are named.
     DeletesRange,
@@ -18,11 +18,11 @@ pub enum Planted {
     FloorDoesNotLag,
     /// The store never takes lanes from relays that vanished.
     NeverEvicts,
-    /// The store never lets held rows go.
-    HeldForEver,
-    /// The reader returns due rows that are in hand.
+    /// The store never releases blocked rows.
+    BlockedForEver,
+    /// The reader returns due rows that are in flight.
     DueTwice,
-    /// The store judges leases by a clock that nobody sets.
+    /// The store judges leases by a clock that is never set.
     HostClock,
     /// Dead letters that should hold up their key do not.
     DeadDoNotBlock,
@@ -38,47 +38,53 @@ pub enum Planted {
     SettlesUnconfirmed,
     /// A message that was read goes past the failed one of its key.
     OvertakesHead,
-    /// Messages that queue behind one that fails go on.
+    /// Messages that queue behind a failed one are sent.
     FollowersGo,
     /// A key is free although rows of it are on their way to the waiting table.
     FreedTooEarly,
-    /// What was not sent is not read again.
+    /// Messages that were not sent are not read again.
     NotReadAgain,
-    /// What is put down is overtaken by what another sink has.
+    /// A dropped message is overtaken by a message that another sink has.
     PutDownOvertaken,
-    /// Nobody looks at the lease before a message is handed to a sink.
+    /// The relay does not check the lease before it hands a message to a sink.
     LeaseUnchecked,
     /// Lanes are given back while messages are with a sink.
     LeavesTooEarly,
-    /// Lanes are nobody's after an answer was lost.
+    /// Lanes have no reader after an answer was lost.
     LostAnswerForgotten,
     /// An outage of a sink costs attempts.
     OutageCharged,
     /// Failures cost no attempts.
     NeverCharges,
-    /// What queues when the relay stops counts as delivered.
+    /// The store charges an attempt again when a settlement is written twice.
+    ChargedTwice,
+    /// Queued messages count as delivered when the relay stops.
     DroppedAtStop,
-    /// A topic that is paused goes on.
+    /// A paused topic is still delivered.
     PauseIgnored,
+    /// The store does not see that a pause has ended when it makes messages wait for it.
+    PauseEndsUnseen,
     /// A sink that was down is never tried again.
     NeverProbes,
-    /// A relay that lost its lease does not say that it lives.
+    /// A relay that lost its lease does not report that it is alive.
     LeaseLostIsCrash,
     /// A message is dead because one relay has no route for it.
     OneRelayDecides,
+    /// A relay keeps lanes with messages that only another relay has a route for.
+    NeverHandsOver,
     /// The waiting table is left alone for ten times as long as a read took, however long.
     RestsTooLong,
 }
 
 impl Planted {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 33] = [
         Self::FenceDropped,
         Self::SettlesByNumber,
         Self::DeletesRange,
         Self::FloorDoesNotLag,
         Self::NeverEvicts,
-        Self::HeldForEver,
+        Self::BlockedForEver,
         Self::DueTwice,
         Self::HostClock,
         Self::DeadDoNotBlock,
@@ -97,11 +103,14 @@ impl Planted {
         Self::LostAnswerForgotten,
         Self::OutageCharged,
         Self::NeverCharges,
+        Self::ChargedTwice,
         Self::DroppedAtStop,
         Self::PauseIgnored,
+        Self::PauseEndsUnseen,
         Self::NeverProbes,
         Self::LeaseLostIsCrash,
         Self::OneRelayDecides,
+        Self::NeverHandsOver,
         Self::RestsTooLong,
     ];
 }
@@ -110,12 +119,12 @@ thread_local! {
     static CHOSEN: Cell<Option<Planted>> = const { Cell::new(None) };
 }
 
-/// Chooses a bug for this thread, or none.
+/// Selects a bug for this thread, or none.
 pub fn plant(bug: Option<Planted>) {
     CHOSEN.set(bug);
 }
 
-/// Whether a bug is chosen.
+/// Whether a bug is selected.
 pub fn is_planted(bug: Planted) -> bool {
     CHOSEN.get() == Some(bug)
 }

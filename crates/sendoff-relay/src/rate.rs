@@ -1,11 +1,12 @@
-//! No more messages a second than a sink is to get.
+//! The rate limit of a sink, in messages per second.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// A bucket that fills at the sink's rate and holds what it gets in a tenth of a second: bursts stay small.
+/// A token bucket that fills at the sink's rate and holds the tokens of a tenth of a second, so that bursts stay small.
 #[derive(Debug)]
+#[cfg_attr(test, derive(Clone))]
 pub(crate) struct Rate {
     per_second: f64,
     tokens: f64,
@@ -21,24 +22,24 @@ impl Rate {
         }
     }
 
-    /// How many messages may go now.
+    /// How many messages may be sent now.
     pub(crate) fn allows(&mut self, now: Instant) -> usize {
         let since = now.saturating_duration_since(self.filled).as_secs_f64();
-        let room = (self.per_second / 10.0).max(1.0);
-        self.tokens = (self.tokens + since * self.per_second).min(room);
+        let table = (self.per_second / 10.0).max(1.0);
+        self.tokens = (self.tokens + since * self.per_second).min(table);
         self.filled = now;
         self.tokens as usize
     }
 
-    /// So many have gone.
+    /// Takes the tokens of sent messages.
     pub(crate) fn took(&mut self, count: usize) {
         self.tokens -= count as f64;
     }
 
-    /// When the next one may go.
+    /// When the next message may be sent.
     pub(crate) fn next(&self) -> Instant {
         let missing = (1.0 - self.tokens).max(0.0) / self.per_second;
-        // A little more, so that rounding does not wake anybody for nothing.
+        // Slightly more, so that rounding does not cause a useless wake-up.
         self.filled + Duration::from_secs_f64(missing) + Duration::from_micros(100)
     }
 }

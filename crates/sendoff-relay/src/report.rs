@@ -1,30 +1,34 @@
-//! What a run did, counted in legs.
+//! Reports of a run, counted as results are written.
 
 use sendoff::store::Backlog;
 
-/// What a relay did until it stopped.
+/// The results that a relay wrote until it stopped. One of a delivery each: a message that goes to two sinks has two
+/// deliveries, and a delivery that fails twice before it is confirmed has three results.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunReport {
-    /// Confirmed by their sinks.
+    /// Deliveries that their sinks confirmed.
     pub delivered: u64,
-    /// Put back, to be tried again.
+    /// Failed attempts after which a delivery is tried again: the charged ones, as in `sendoff_retried_total`.
     pub retried: u64,
-    /// Sent to the dead letters.
+    /// How often a delivery was put back without an attempt: its sink was down or crowded, or it or its topic was paused.
+    /// Deliveries that are blocked behind another one of their key do not count.
+    pub deferred: u64,
+    /// Deliveries that became dead letters, as in `sendoff_dead_lettered_total`.
     pub dead: u64,
 }
 
 impl RunReport {
-    /// All that it decided about.
+    /// All results.
     pub fn processed(&self) -> u64 {
-        self.delivered + self.retried + self.dead
+        self.delivered + self.retried + self.deferred + self.dead
     }
 }
 
-/// What a one-shot run did, and what it left.
+/// The result of a one-shot run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OnceReport {
-    /// What it did.
+    /// The results that it wrote.
     pub run: RunReport,
-    /// What is still there.
+    /// What remains in the store, in rows.
     pub remaining: Backlog,
 }

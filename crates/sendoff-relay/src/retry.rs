@@ -7,13 +7,13 @@ use std::time::Duration;
 pub struct RetryPolicy {
     /// The first delay.
     pub base: Duration,
-    /// What every further failure multiplies it with.
+    /// The factor for every further failure.
     pub multiplier: f64,
     /// The longest delay, before jitter.
     pub max: Duration,
-    /// Up to which part of the delay is added at random, so that a crowd does not come back at once.
+    /// The largest random part that is added, as a fraction of the delay, so that retries do not come together.
     pub jitter: f64,
-    /// How many attempts there are before the message is dead, unless it has a limit of its own.
+    /// After how many attempts a delivery is dead, unless the message has its own limit.
     pub attempts: u32,
 }
 
@@ -34,7 +34,7 @@ impl RetryPolicy {
     pub fn delay(&self, failed_before: u32, rng: &mut fastrand::Rng) -> Duration {
         let exponent = i32::try_from(failed_before).unwrap_or(i32::MAX);
         let grown = self.base.as_secs_f64() * self.multiplier.max(0.0).powi(exponent);
-        // A product past every limit is infinite, or not a number for a base of zero.
+        // The product may be infinite, or not a number for a base of zero.
         let capped = if grown.is_nan() {
             0.0
         } else {

@@ -1,34 +1,34 @@
-//! The relay's knobs. Every default is meant to be left alone.
+//! The settings of a relay. The defaults are good for most uses.
 
 use std::time::Duration;
 
 /// Settings of a relay.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How long lanes stay with a relay that is not heard of.
+    /// How long a relay keeps its lanes without a heartbeat.
     pub lease: Duration,
-    /// How often the lease is renewed and lanes are shared anew.
+    /// How often the lease is renewed and the shares of lanes are computed.
     pub heartbeat: Duration,
-    /// About how many messages are read at once.
+    /// About how many messages one read returns.
     pub batch: usize,
-    /// How many messages may be in hand: read and not settled yet.
-    pub window: usize,
-    /// How many bytes may be in hand: of payload, headers and texts. One message more than fits is read, however large it is.
-    pub window_bytes: usize,
+    /// How many messages may be in flight: read and not settled yet.
+    pub max_in_flight: usize,
+    /// How many bytes may be in flight: of payload, headers and texts. One message of any size may exceed this.
+    pub max_in_flight_bytes: usize,
     /// The longest pause between two polls when there is nothing to do.
     pub idle_time: Duration,
-    /// How often the waiting table is looked at.
+    /// How often the waiting table is read.
     pub due_interval: Duration,
-    /// How often the janitor looks for held messages that nothing holds any more.
+    /// How often the janitor looks for blocked deliveries that nothing blocks any more.
     pub sweep: Duration,
-    /// How often the store cleans up what its windows let go.
+    /// How often the store deletes rows that are past their retention.
     pub clean: Duration,
     /// How long a stopping relay waits for sinks to confirm what is in flight.
     pub drain_timeout: Duration,
-    /// After how many crashes of relays messages go in small groups that are noted in the store; after as many crashes on one
-    /// message alone that message is dead.
+    /// After this many crashes in a lane, relays quarantine it: messages go in small groups that are recorded in the store.
+    /// After as many crashes on one message alone, that message is dead. At least 2: one crash can have any reason.
     pub crash_limit: u32,
-    /// Seed of all chance; `None` takes one from the system.
+    /// The seed of all random numbers; `None` takes one from the system.
     pub seed: Option<u64>,
 }
 
@@ -38,8 +38,8 @@ impl Default for Settings {
             lease: Duration::from_secs(10),
             heartbeat: Duration::from_secs(1),
             batch: 3000,
-            window: 8000,
-            window_bytes: 32 << 20,
+            max_in_flight: 8000,
+            max_in_flight_bytes: 32 << 20,
             idle_time: Duration::from_millis(200),
             due_interval: Duration::from_millis(25),
             sweep: Duration::from_secs(5),
@@ -54,13 +54,13 @@ impl Default for Settings {
 /// Settings of one sink.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkSettings {
-    /// How many messages are handed over at once.
+    /// How many messages a batch has at most.
     pub batch: usize,
-    /// How many such batches may be under way.
+    /// How many batches may be with the sink at the same time.
     pub concurrency: usize,
     /// How long a batch may take before its outcome is unknown.
     pub timeout: Duration,
-    /// No more messages a second than this from one relay; `None` is as many as it takes.
+    /// The limit of messages per second from one relay; `None` is no limit.
     pub rate: Option<f64>,
 }
 

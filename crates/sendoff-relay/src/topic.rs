@@ -1,16 +1,16 @@
-//! What applies to a topic.
+//! Policies of topics.
 
 use crate::RetryPolicy;
 
-/// What happens with the followers of a key when its head fails.
+/// What followers of a key do when its head fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum HeadPolicy {
-    /// They wait until it is delivered, or until an operator acts on its dead letter: order is never given up.
+pub enum OnFailure {
+    /// They wait until it is delivered, or until an operator acts on its dead letter: the order is always kept.
     #[default]
     Block,
-    /// They wait while it is retried, and go on once it is dead.
+    /// They wait while it is retried, and continue when it is dead.
     Skip,
-    /// They go on at once; it is retried beside them.
+    /// They continue immediately; it is retried independently.
     Park,
 }
 
@@ -19,6 +19,6 @@ pub enum HeadPolicy {
 pub struct TopicPolicy {
     /// When and how often a failed message is tried again.
     pub retry: RetryPolicy,
-    /// What happens with the followers of its key.
-    pub head: HeadPolicy,
+    /// What followers of its key do when it fails.
+    pub on_failure: OnFailure,
 }

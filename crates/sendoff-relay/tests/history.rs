@@ -75,16 +75,16 @@ fn temporary() -> Outcome {
 }
 
 fn arrived(sink: &ScriptedSink) -> BTreeSet<Uuid> {
-    sink.arrivals().iter().map(|delivery| delivery.id).collect()
+    sink.arrivals().iter().map(|outgoing| outgoing.id).collect()
 }
 
 #[tokio::test(start_paused = true)]
-async fn messages_with_the_numbers_of_others_in_hand_are_all_delivered() {
+async fn messages_with_the_numbers_of_others_in_flight_are_all_delivered() {
     let store = Arc::new(MemoryStore::new());
     let sink = Arc::new(ScriptedSink::new().latency(Duration::from_secs(3)));
     emit(&store, "old", 60).await;
     let running = Running::start(&store, &sink);
-    // Some are with the sink, and the rest is in hand.
+    // Some are with the sink, and the rest is in flight.
     tokio::time::sleep(Duration::from_secs(2)).await;
     store.set_back();
     store.replace_server();
@@ -198,8 +198,8 @@ async fn lanes_that_were_leased_in_another_history_are_not_believed_in() {
 #[tokio::test(start_paused = true)]
 async fn a_message_that_the_database_refuses_to_settle_holds_up_no_other_and_does_not_count() {
     let store = Arc::new(MemoryStore::new());
-    let sink = ScriptedSink::new().script(|delivery, _| {
-        if delivery.topic == "fails" {
+    let sink = ScriptedSink::new().script(|outgoing, _| {
+        if outgoing.topic == "fails" {
             Act::Refuse(temporary())
         } else {
             Act::Deliver
@@ -223,7 +223,7 @@ async fn a_message_that_the_database_refuses_to_settle_holds_up_no_other_and_doe
     let calls = sink
         .publications()
         .iter()
-        .filter(|publication| publication.delivery.topic == "fails")
+        .filter(|publication| publication.outgoing.topic == "fails")
         .count();
     assert_eq!(calls, 7, "what was refused is not sent again and again");
     store.faults().refuse_waits(false);
@@ -237,7 +237,10 @@ async fn a_message_that_the_database_refuses_to_settle_holds_up_no_other_and_doe
         );
     }
     for id in &others {
-        assert_eq!(store.find(*id).await.unwrap().remove(0).detail.as_deref(), Some("held"));
+        assert_eq!(
+            store.find(*id).await.unwrap().remove(0).detail.as_deref(),
+            Some("blocked")
+        );
     }
     let report = running.stop().await;
     assert_eq!((report.delivered, report.retried), (500, 7));

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{DeadReason, EmitStore};
-use sendoff::{Delivery, Message, Outcome, Sink};
+use sendoff::{Message, Outcome, Outgoing, Sink};
 use sendoff_relay::{
     AsyncHooks, DeadLetter, HookFailures, HookResult, Hooks, Middleware, Next, Relay, RelayBuilder, SinkSettings,
 };
@@ -25,10 +25,10 @@ struct Post(Mutex<Vec<String>>);
 
 #[async_trait]
 impl Sink for Post {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let outcome = |delivery: &Arc<Delivery>| {
-            self.0.lock().unwrap().push(delivery.topic.clone());
-            match delivery.topic.as_str() {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        let outcome = |outgoing: &Arc<Outgoing>| {
+            self.0.lock().unwrap().push(outgoing.topic.clone());
+            match outgoing.topic.as_str() {
                 "never" => Outcome::Permanent("no".into()),
                 _ => Outcome::Delivered,
             }
@@ -57,14 +57,14 @@ fn relay(store: &Arc<MemoryStore>, sink: &Arc<Post>) -> RelayBuilder {
 struct Bad(AtomicUsize);
 
 impl Hooks for Bad {
-    fn sent(&self, _: &Arc<Delivery>, _: &str) -> HookResult {
+    fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
         match self.0.fetch_add(1, Ordering::SeqCst) {
             0 => panic!("on purpose"),
             _ => Err("on purpose".into()),
         }
     }
 
-    fn dead_lettered(&self, _: &Arc<Delivery>, _: &str, _: DeadReason, _: &str) -> HookResult {
+    fn dead_lettered(&self, _: &Arc<Outgoing>, _: &str, _: DeadReason, _: &str) -> HookResult {
         panic!("on purpose")
     }
 
@@ -95,7 +95,7 @@ struct Batches(Mutex<Vec<Vec<(String, DeadReason)>>>);
 
 impl Hooks for Batches {
     fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
-        let batch = dead.iter().map(|dead| (dead.delivery.topic.clone(), dead.reason));
+        let batch = dead.iter().map(|dead| (dead.outgoing.topic.clone(), dead.reason));
         self.0.lock().unwrap().push(batch.collect());
         Ok(())
     }
@@ -121,12 +121,12 @@ struct Slow {
 
 #[async_trait]
 impl AsyncHooks for Slow {
-    async fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
+    async fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
         if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
             panic!("on purpose");
         }
         tokio::time::sleep(Duration::from_secs(1)).await;
-        self.told.lock().unwrap().push(format!("{leg} {}", delivery.topic));
+        self.told.lock().unwrap().push(format!("{sink} {}", outgoing.topic));
         Ok(())
     }
 
@@ -159,7 +159,7 @@ struct Hangs;
 
 #[async_trait]
 impl AsyncHooks for Hangs {
-    async fn sent(&self, _: &Arc<Delivery>, _: &str) -> HookResult {
+    async fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
         std::future::pending().await
     }
 }
@@ -187,16 +187,16 @@ struct Guard {
 
 #[async_trait]
 impl Middleware for Guard {
-    async fn publish(&self, batch: &[Arc<Delivery>], next: Next<'_>) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome> {
         let line = format!("{} before {} of {}", self.name, batch.len(), next.sink());
         self.seen.lock().unwrap().push(line);
-        let is_secret = |delivery: &&Arc<Delivery>| delivery.topic == "secret";
-        let open: Vec<_> = batch.iter().filter(|delivery| !is_secret(delivery)).cloned().collect();
+        let is_secret = |outgoing: &&Arc<Outgoing>| outgoing.topic == "secret";
+        let open: Vec<_> = batch.iter().filter(|outgoing| !is_secret(outgoing)).cloned().collect();
         let mut outcomes = next.publish(&open).await.into_iter();
         self.seen.lock().unwrap().push(format!("{} after", self.name));
         batch
             .iter()
-            .map(|delivery| match is_secret(&delivery) {
+            .map(|outgoing| match is_secret(&outgoing) {
                 true => Outcome::Permanent("secret".into()),
                 false => outcomes.next().unwrap(),
             })

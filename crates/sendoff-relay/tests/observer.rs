@@ -11,9 +11,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{DeadReason, EmitStore};
-use sendoff::{Delivery, Message, Outcome, Sink};
+use sendoff::{Message, Outcome, Outgoing, Sink};
 use sendoff_relay::{
-    Observer, PublishedBatch, Pulse, Relay, RetryPolicy, SettledBatch, SinkState, TopicPolicy, WakeRung,
+    Observer, PublishedBatch, Relay, RelayHealth, RetryPolicy, RunReport, SettledBatch, SinkState, TopicPolicy,
+    WakeSource,
 };
 use sendoff_testkit::MemoryStore;
 use tokio::time::Instant;
@@ -24,9 +25,9 @@ struct Slow;
 
 #[async_trait]
 impl Sink for Slow {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         tokio::time::sleep(Duration::from_secs(1)).await;
-        let outcome = |delivery: &Arc<Delivery>| match (delivery.topic.as_str(), delivery.attempts) {
+        let outcome = |outgoing: &Arc<Outgoing>| match (outgoing.topic.as_str(), outgoing.attempts) {
             ("never", _) => Outcome::Permanent("no".into()),
             ("again", 0) => Outcome::Temporary("not yet".into()),
             ("down", _) => Outcome::SinkDown("out".into()),
@@ -40,7 +41,7 @@ impl Sink for Slow {
 struct Told {
     lines: Mutex<Vec<String>>,
     caught_up: Mutex<Vec<Option<Instant>>>,
-    pulses: Mutex<Vec<Pulse>>,
+    relay_healths: Mutex<Vec<RelayHealth>>,
     settled: Mutex<Vec<SettledBatch>>,
 }
 
@@ -56,20 +57,20 @@ impl Observer for Told {
                     .is_none_or(|caught_up| caught_up <= message.claim.at)
             );
             self.caught_up.lock().unwrap().push(message.claim.caught_up);
-            let line = format!("{} {} {:?}", batch.sink, message.delivery.topic, message.outcome);
+            let line = format!("{} {} {:?}", batch.sink, message.outgoing.topic, message.outcome);
             self.lines.lock().unwrap().push(line);
         }
     }
 
-    fn retried(&self, delivery: &Delivery, leg: &str) {
+    fn retried(&self, outgoing: &Outgoing, sink: &str) {
         self.lines
             .lock()
             .unwrap()
-            .push(format!("retried {} at {leg}", delivery.topic));
+            .push(format!("retried {} at {sink}", outgoing.topic));
     }
 
-    fn dead_lettered(&self, delivery: &Delivery, leg: &str, reason: DeadReason) {
-        let line = format!("dead {} at {leg}: {}", delivery.topic, reason.as_str());
+    fn dead_lettered(&self, outgoing: &Outgoing, sink: &str, reason: DeadReason) {
+        let line = format!("dead {} at {sink}: {}", outgoing.topic, reason.as_str());
         self.lines.lock().unwrap().push(line);
     }
 
@@ -77,8 +78,8 @@ impl Observer for Told {
         self.settled.lock().unwrap().push(*settled);
     }
 
-    fn pulse(&self, pulse: &Pulse) {
-        self.pulses.lock().unwrap().push(pulse.clone());
+    fn relay_health(&self, relay_health: &RelayHealth) {
+        self.relay_healths.lock().unwrap().push(relay_health.clone());
     }
 }
 
@@ -142,7 +143,7 @@ async fn an_observer_hears_of_every_outcome_and_of_what_comes_of_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn pulses_tell_what_is_in_hand_and_how_the_sinks_are() {
+async fn health_tell_what_is_in_flight_and_how_the_sinks_are() {
     let store = Arc::new(MemoryStore::new());
     emit(&store, &["fine", "down"]).await;
     let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
@@ -150,24 +151,93 @@ async fn pulses_tell_what_is_in_hand_and_how_the_sinks_are() {
     tokio::time::sleep(Duration::from_secs(10)).await;
     stop.cancel();
     running.await.unwrap().unwrap();
-    let pulses = told.pulses.lock().unwrap();
-    assert!(pulses.len() >= 30, "{} pulses in 10 s", pulses.len());
-    let busy = pulses
+    let relay_healths = told.relay_healths.lock().unwrap();
+    assert!(
+        relay_healths.len() >= 30,
+        "{} health reports in 10 s",
+        relay_healths.len()
+    );
+    let busy = relay_healths
         .iter()
-        .find(|pulse| pulse.in_hand > 0)
+        .find(|relay_health| relay_health.in_flight > 0)
         .expect("one while they are with the sink");
     assert_eq!(
-        (busy.in_hand, busy.sinks[0].in_hand, &*busy.sinks[0].name),
+        (busy.in_flight, busy.sinks[0].in_flight, &*busy.sinks[0].name),
         (2, 2, "slow")
     );
-    assert_eq!(busy.lanes.iter().map(|(_, in_hand)| in_hand).sum::<usize>(), 2);
-    assert!(busy.lanes.len() > 2 && busy.relays == 1 && busy.rung != WakeRung::Listen);
-    let states: Vec<SinkState> = pulses.iter().map(|pulse| pulse.sinks[0].state).collect();
+    assert_eq!(busy.lanes.iter().map(|(_, in_flight)| in_flight).sum::<usize>(), 2);
+    assert!(busy.lanes.len() > 2 && busy.relays == 1 && busy.wake_source != WakeSource::Listen);
+    let states: Vec<SinkState> = relay_healths
+        .iter()
+        .map(|relay_health| relay_health.sinks[0].state)
+        .collect();
     assert!(
         states.contains(&SinkState::Up) && states.contains(&SinkState::Down),
         "{states:?}"
     );
-    assert!(pulses.iter().any(|pulse| pulse.read.is_some()));
+    assert!(relay_healths.iter().any(|relay_health| relay_health.read.is_some()));
+}
+
+/// Two sinks and a failed head: the report and the observer count the same, each in one unit.
+#[tokio::test(start_paused = true)]
+async fn the_report_counts_what_an_observer_hears() {
+    let store = Arc::new(MemoryStore::new());
+    let mut tx = store.begin().await.unwrap();
+    let keyed = ["again", "fine", "fine", "fine"].map(|topic| Message::bytes(topic, "text/plain", "x").key("k"));
+    tx.emit(&keyed).await.unwrap();
+    tx.emit(&[Message::bytes("never", "text/plain", "x")]).await.unwrap();
+    tx.commit().await.unwrap();
+    let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
+    let relay = Relay::builder(store.clone())
+        .sink("one", Arc::new(Slow))
+        .sink("other", Arc::new(Slow))
+        .route("*".parse().unwrap(), ["one", "other"])
+        .observer(told.clone());
+    let running = tokio::spawn(relay.build().unwrap().run(stop.clone()));
+    tokio::time::sleep(Duration::from_secs(600)).await;
+    stop.cancel();
+    let report = running.await.unwrap().unwrap();
+    let expected = RunReport {
+        delivered: 8,
+        retried: 2,
+        deferred: 0,
+        dead: 2,
+    };
+    assert_eq!(
+        report, expected,
+        "four messages, two deliveries each; blocked ones are not retried"
+    );
+    let heard = |what: &str| {
+        let lines = told.lines.lock().unwrap();
+        lines.iter().filter(|line| line.contains(what)).count() as u64
+    };
+    let counts = (heard("Delivered"), heard("retried "), heard("dead "));
+    assert_eq!(counts, (report.delivered, report.retried, report.dead));
+}
+
+/// A sink that is down charges no attempt: its deliveries are deferred.
+#[tokio::test(start_paused = true)]
+async fn what_is_deferred_is_not_retried() {
+    let store = Arc::new(MemoryStore::new());
+    emit(&store, &["down", "down", "down"]).await;
+    let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
+    let running = tokio::spawn(relay(&store, &told).run(stop.clone()));
+    tokio::time::sleep(Duration::from_secs(30)).await;
+    stop.cancel();
+    let report = running.await.unwrap().unwrap();
+    assert_eq!((report.delivered, report.retried, report.dead), (0, 0, 0));
+    assert!(
+        report.deferred >= 3 && report.processed() == report.deferred,
+        "{report:?}"
+    );
+    assert!(
+        !told
+            .lines
+            .lock()
+            .unwrap()
+            .iter()
+            .any(|line| line.starts_with("retried"))
+    );
 }
 
 /// Panics whenever it can.
@@ -177,7 +247,7 @@ impl Observer for Bad {
     fn published(&self, _: &PublishedBatch<'_>) {
         panic!("on purpose")
     }
-    fn pulse(&self, _: &Pulse) {
+    fn relay_health(&self, _: &RelayHealth) {
         panic!("on purpose")
     }
 }

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{EmitStore, Filter, OperateStore, RelayStore};
-use sendoff::{Delivery, Message, Outcome, Sink};
+use sendoff::{Message, Outcome, Outgoing, Sink};
 use sendoff_relay::{Relay, RelayBuilder, RunReport, Settings};
 use sendoff_testkit::{Log, MemoryStore, Verb};
 use tokio::sync::watch;
@@ -21,21 +21,22 @@ use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 use tracing::Level;
 
-const STEPS: [Verb; 14] = [
-    Verb::Enlist,
+const STEPS: [Verb; 15] = [
+    Verb::Register,
     Verb::Heartbeat,
     Verb::Acquire,
     Verb::Release,
-    Verb::Retire,
+    Verb::Deregister,
     Verb::Evict,
-    Verb::Absolve,
-    Verb::Suspect,
+    Verb::ClearQuarantine,
+    Verb::Quarantined,
     Verb::Read,
     Verb::BlockedKeys,
     Verb::Settle,
     Verb::ReleaseOrphans,
     Verb::Paused,
     Verb::Clean,
+    Verb::Figures,
 ];
 
 /// The relay cannot reach the store for so long.
@@ -71,7 +72,7 @@ enum Mode {
 /// Notes what arrives when.
 struct Broker {
     mode: watch::Sender<Mode>,
-    arrived: Mutex<Vec<(Instant, Arc<Delivery>)>>,
+    arrived: Mutex<Vec<(Instant, Arc<Outgoing>)>>,
 }
 
 impl Broker {
@@ -85,9 +86,9 @@ impl Broker {
     /// The numbers that arrived of each key, in order.
     fn by_key(&self) -> HashMap<String, Vec<usize>> {
         let mut keys: HashMap<String, Vec<usize>> = HashMap::new();
-        for (_, delivery) in self.arrived.lock().unwrap().iter() {
-            let number = std::str::from_utf8(&delivery.payload).unwrap().parse().unwrap();
-            keys.entry(delivery.key.clone().unwrap_or_default())
+        for (_, outgoing) in self.arrived.lock().unwrap().iter() {
+            let number = std::str::from_utf8(&outgoing.payload).unwrap().parse().unwrap();
+            keys.entry(outgoing.key.clone().unwrap_or_default())
                 .or_default()
                 .push(number);
         }
@@ -101,14 +102,14 @@ impl Broker {
 
 #[async_trait]
 impl Sink for Broker {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let mut mode = self.mode.subscribe();
         let mode = *mode.wait_for(|mode| *mode != Mode::Stopped).await.unwrap();
         if mode == Mode::Silent {
             return vec![Outcome::Unknown("the connection broke".into()); batch.len()];
         }
         sleep(Duration::from_millis(1)).await;
-        let arrived = batch.iter().map(|delivery| (Instant::now(), delivery.clone()));
+        let arrived = batch.iter().map(|outgoing| (Instant::now(), outgoing.clone()));
         self.arrived.lock().unwrap().extend(arrived);
         vec![Outcome::Delivered; batch.len()]
     }
@@ -181,7 +182,7 @@ async fn outages_of_the_store_do_not_put_messages_into_quarantine() {
     }
     sleep(Duration::from_secs(2)).await;
     // A note of what is under way would fail now, and hold everything up.
-    store.faults().fail(Verb::Suspect, u32::MAX);
+    store.faults().fail(Verb::Quarantined, u32::MAX);
     emit(&store, (0..100).map(|n| numbered(n, 0)).collect()).await;
     until("they arrive as usual", 2, || broker.count() == 100).await;
     running.stop().await;
@@ -222,7 +223,7 @@ async fn messages_whose_outcome_is_unknown_go_again_in_order_as_soon_as_the_sink
         let report = running.stop().await;
         assert_eq!((report.dead, dead(&store).await), (0, 0));
         let filter = Filter::default();
-        assert!(store.list(&filter, 1, 0).await.unwrap().messages.is_empty());
+        assert!(store.list(&filter, 1).await.unwrap().messages.is_empty());
     }
 }
 
@@ -286,7 +287,7 @@ async fn a_message_without_a_route_is_left_to_the_relay_that_has_one() {
             .lock()
             .unwrap()
             .iter()
-            .all(|(_, delivery)| delivery.topic == "old.a")
+            .all(|(_, outgoing)| outgoing.topic == "old.a")
     );
     older.stop().await;
     until("all arrive", 30, || old.count() + new.count() >= 200).await;
@@ -297,9 +298,9 @@ async fn a_message_without_a_route_is_left_to_the_relay_that_has_one() {
         .collect();
     all.sort_by_key(|(at, _)| *at);
     let mut last: HashMap<String, usize> = HashMap::new();
-    for (_, delivery) in all {
-        let number: usize = std::str::from_utf8(&delivery.payload).unwrap().parse().unwrap();
-        let before = last.insert(delivery.key.clone().unwrap(), number);
+    for (_, outgoing) in all {
+        let number: usize = std::str::from_utf8(&outgoing.payload).unwrap().parse().unwrap();
+        let before = last.insert(outgoing.key.clone().unwrap(), number);
         assert!(
             before.is_none_or(|before| before < number),
             "{before:?} before {number}"

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{EmitStore, OperateStore, Pausable, RelayStore, Status, Stored};
-use sendoff::{Delivery, Message, Outcome, Result, Sink, Uuid};
+use sendoff::{Message, Outcome, Outgoing, Result, Sink, Uuid};
 use sendoff_relay::{Relay, RunReport, SinkSettings};
 use sendoff_testkit::{MemoryStore, Verb};
 use tokio::task::JoinHandle;
@@ -46,16 +46,16 @@ impl Counting {
 
 #[async_trait]
 impl Sink for Counting {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         sleep(self.takes).await;
-        for delivery in batch {
-            *self.copies.lock().unwrap().entry(delivery.id).or_default() += 1;
+        for outgoing in batch {
+            *self.copies.lock().unwrap().entry(outgoing.id).or_default() += 1;
         }
         vec![Outcome::Delivered; batch.len()]
     }
 }
 
-/// A store whose messages go to two sinks: each is one message with two legs.
+/// A store whose messages go to two sinks: each is one message with two deliveries.
 struct Scene {
     store: Arc<MemoryStore>,
     steady: Arc<Counting>,
@@ -146,7 +146,7 @@ async fn a_paused_sink_gets_nothing_holds_up_no_other_and_goes_on_when_it_is_res
     let rows = scene.rows(&ids).await;
     assert_eq!(rows.len(), 200, "what the other sink has is settled");
     for row in rows {
-        assert_eq!((row.status, row.leg.as_str()), (Status::Pending, "stopped"));
+        assert_eq!((row.status, row.sink.as_str()), (Status::Deferred, "stopped"));
         assert_eq!(
             (row.attempts, row.last_error.as_deref()),
             (0, Some("the sink is paused"))
@@ -159,7 +159,7 @@ async fn a_paused_sink_gets_nothing_holds_up_no_other_and_goes_on_when_it_is_res
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_queues_for_a_sink_that_is_paused_is_put_back_and_the_other_legs_are_settled() {
+async fn what_queues_for_a_sink_that_is_paused_is_put_back_and_the_other_deliveries_are_settled() {
     let scene = Scene::new(Duration::from_secs(1));
     let relay = scene.relay();
     let ids = scene.emit(200).await;
@@ -232,4 +232,20 @@ async fn what_queues_of_a_topic_that_is_paused_is_put_back() {
         (relay.stop().await.dead, scene.steady.until(200).await),
         (0, Duration::ZERO)
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn messages_that_are_put_to_wait_while_their_pause_ends_go_on() {
+    let scene = Scene::new(Duration::ZERO);
+    scene.store.pause(&topic(), "ann").await.unwrap();
+    scene.store.faults().delay(Verb::Settle, Duration::from_secs(3));
+    let relay = scene.relay();
+    scene.emit(100).await;
+    // The settlement is on its way.
+    sleep(Duration::from_secs(2)).await;
+    assert_eq!(scene.store.backlog().await.unwrap().ready, 100);
+    scene.store.resume(&topic(), "ann").await.unwrap();
+    assert!(scene.steady.until(100).await < Duration::from_secs(5));
+    assert!(scene.stopped.until(100).await < Duration::from_secs(5));
+    assert_eq!(relay.stop().await.dead, 0);
 }

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{EmitStore, OperateStore, Status, Stored};
-use sendoff::{Delivery, Message, Outcome, Sink, Uuid};
+use sendoff::{Message, Outcome, Outgoing, Sink, Uuid};
 use sendoff_relay::{Relay, RetryPolicy, Settings, SinkSettings, TopicPolicy};
 use sendoff_testkit::{MemoryStore, Verb};
 use tokio::task::AbortHandle;
@@ -43,8 +43,8 @@ struct Deadly {
 
 #[async_trait]
 impl Sink for Deadly {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        if batch.iter().any(|delivery| delivery.topic == "poison") {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        if batch.iter().any(|outgoing| outgoing.topic == "poison") {
             self.crashes.fetch_add(1, Ordering::SeqCst);
             if let Some(victim) = self.victim.lock().unwrap().take() {
                 victim.abort();
@@ -107,7 +107,7 @@ struct Silent;
 
 #[async_trait]
 impl Sink for Silent {
-    async fn publish(&self, _: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, _: &[Arc<Outgoing>]) -> Vec<Outcome> {
         std::future::pending().await
     }
 }
@@ -143,7 +143,7 @@ struct Slow(Duration, Mutex<Vec<tokio::time::Instant>>);
 
 #[async_trait]
 impl Sink for Slow {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         self.1.lock().unwrap().push(tokio::time::Instant::now());
         tokio::time::sleep(self.0).await;
         vec![Outcome::Delivered; batch.len()]
@@ -187,7 +187,7 @@ async fn retries_wait_by_the_policy_of_their_topic() {
     struct Failing(Mutex<Vec<tokio::time::Instant>>);
     #[async_trait]
     impl Sink for Failing {
-        async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+        async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
             self.0.lock().unwrap().push(tokio::time::Instant::now());
             vec![Outcome::Temporary("not now".into()); batch.len()]
         }
@@ -242,7 +242,7 @@ struct Crawling {
 
 #[async_trait]
 impl Sink for Crawling {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         tokio::time::sleep(Duration::from_secs(1)).await;
         self.arrived.fetch_add(batch.len() as u32, Ordering::SeqCst);
         vec![Outcome::Delivered; batch.len()]
@@ -252,7 +252,7 @@ impl Sink for Crawling {
 #[tokio::test(start_paused = true)]
 async fn a_slow_sink_with_a_backlog_leaves_room_for_another() {
     let store = Arc::new(MemoryStore::new());
-    // Far more for the slow one than a relay takes in hand, and all of it in front of the others.
+    // Far more for the slow one than a relay takes in flight, and all of it in front of the others.
     emit(&store, (0..2000).map(|_| message("slow")).collect()).await;
     emit(&store, (0..500).map(|_| message("quick")).collect()).await;
     let (slow, quick) = (Arc::new(Crawling::default()), Arc::new(Deadly::default()));
@@ -271,7 +271,7 @@ async fn a_slow_sink_with_a_backlog_leaves_room_for_another() {
         .route("quick".parse().unwrap(), ["quick"])
         .settings(Settings {
             batch: 50,
-            window: 200,
+            max_in_flight: 200,
             ..Settings::default()
         })
         .build()
@@ -348,7 +348,7 @@ fn a_rate_of_nothing_is_refused() {
         .route("*".parse().unwrap(), ["never"])
         .build();
     let error = built.map(|_| ()).unwrap_err().to_string();
-    assert!(error.contains("\"never\"") && error.contains("paused"), "{error}");
+    assert!(error.contains("\"never\"") && error.contains("pause"), "{error}");
 }
 
 /// Notes the sizes of its batches; down until it is told otherwise.
@@ -359,7 +359,7 @@ struct Outage {
 
 #[async_trait]
 impl Sink for Outage {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if self.down.load(Ordering::SeqCst) {
             return vec![Outcome::SinkDown("no broker".into()); batch.len()];
         }

@@ -31,12 +31,12 @@ macro_rules! planted {
     };
 }
 
-mod delivery;
 pub mod emit_suite;
 mod fault_proxy;
 pub mod history;
 mod log;
 pub mod memory;
+mod outgoing;
 pub mod recording_hooks;
 mod scripted_sink;
 pub mod servers;
@@ -45,11 +45,11 @@ pub mod sink_suite;
 pub mod store_suite;
 mod tls_proxy;
 
-pub use delivery::delivery;
 pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};
 pub use log::Log;
 pub use memory::{Faults, MemoryStore, Verb};
+pub use outgoing::outgoing;
 pub use recording_hooks::RecordingHooks;
 pub use scripted_sink::{Act, Publication, ScriptedSink};
 pub use tls_proxy::TlsProxy;

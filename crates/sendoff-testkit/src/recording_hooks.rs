@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sendoff::store::DeadReason;
-use sendoff::{Delivery, Uuid};
+use sendoff::{Outgoing, Uuid};
 use sendoff_relay::{DeadLetter, HookResult, Hooks};
 
 /// One call of a hook.
@@ -15,14 +15,14 @@ pub enum Call {
         /// The message.
         id: Uuid,
         /// The sink.
-        leg: String,
+        sink: String,
     },
     /// An attempt failed.
     Failed {
         /// The message.
         id: Uuid,
         /// The sink.
-        leg: String,
+        sink: String,
         /// Which attempt it was, from 1.
         attempts: u32,
         /// Why.
@@ -35,7 +35,7 @@ pub enum Call {
         /// The message.
         id: Uuid,
         /// The sink.
-        leg: String,
+        sink: String,
         /// Why, in one word.
         reason: DeadReason,
         /// Why.
@@ -79,18 +79,18 @@ impl RecordingHooks {
 }
 
 impl Hooks for RecordingHooks {
-    fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
+    fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
         self.note(Call::Sent {
-            id: delivery.id,
-            leg: leg.to_owned(),
+            id: outgoing.id,
+            sink: sink.to_owned(),
         });
         Ok(())
     }
 
-    fn failed(&self, delivery: &Arc<Delivery>, leg: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
         self.note(Call::Failed {
-            id: delivery.id,
-            leg: leg.to_owned(),
+            id: outgoing.id,
+            sink: sink.to_owned(),
             attempts,
             error: error.to_owned(),
             delay,
@@ -98,10 +98,10 @@ impl Hooks for RecordingHooks {
         Ok(())
     }
 
-    fn dead_lettered(&self, delivery: &Arc<Delivery>, leg: &str, reason: DeadReason, error: &str) -> HookResult {
+    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
         self.note(Call::DeadLettered {
-            id: delivery.id,
-            leg: leg.to_owned(),
+            id: outgoing.id,
+            sink: sink.to_owned(),
             reason,
             error: error.to_owned(),
         });
@@ -110,7 +110,7 @@ impl Hooks for RecordingHooks {
 
     fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         self.note(Call::DeadLetteredBatch {
-            ids: dead.iter().map(|dead| dead.delivery.id).collect(),
+            ids: dead.iter().map(|dead| dead.outgoing.id).collect(),
         });
         Ok(())
     }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Outcome, Sink, Uuid};
+use sendoff::{Outcome, Outgoing, Sink, Uuid};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -17,7 +17,7 @@ pub enum Act {
     Deliver,
     /// It does not arrive, and the sink says so in these words.
     Refuse(Outcome),
-    /// It arrives, and the sink says this all the same, as when a confirmation is lost.
+    /// It arrives, and the sink says this anyway, as when a confirmation is lost.
     DeliverBut(Outcome),
     /// The sink panics.
     Panic,
@@ -29,7 +29,7 @@ pub enum Act {
 #[derive(Debug, Clone)]
 pub struct Publication {
     /// The message.
-    pub delivery: Arc<Delivery>,
+    pub outgoing: Arc<Outgoing>,
     /// Which copy of it this was, from 1.
     pub copy: u32,
     /// What was done.
@@ -45,7 +45,7 @@ impl Publication {
     }
 }
 
-type Script = dyn Fn(&Delivery, u32) -> Act + Send + Sync;
+type Script = dyn Fn(&Outgoing, u32) -> Act + Send + Sync;
 type Observer = dyn Fn(&Publication) + Send + Sync;
 
 /// A sink that follows a script, and checks the relay's side of the bargain: no two messages of a key at the same time.
@@ -92,7 +92,7 @@ impl ScriptedSink {
 
     /// What to do with a message, and with which copy of it, counted from 1.
     #[must_use]
-    pub fn script(mut self, script: impl Fn(&Delivery, u32) -> Act + Send + Sync + 'static) -> Self {
+    pub fn script(mut self, script: impl Fn(&Outgoing, u32) -> Act + Send + Sync + 'static) -> Self {
         self.script = Box::new(script);
         self
     }
@@ -117,10 +117,10 @@ impl ScriptedSink {
     }
 
     /// What arrived so far, in order, copies included.
-    pub fn arrivals(&self) -> Vec<Arc<Delivery>> {
+    pub fn arrivals(&self) -> Vec<Arc<Outgoing>> {
         let notes = self.notes();
         let arrived = notes.publications.iter().filter(|publication| publication.arrived());
-        arrived.map(|publication| publication.delivery.clone()).collect()
+        arrived.map(|publication| publication.outgoing.clone()).collect()
     }
 
     /// The keys of which the relay handed out a message while another was still in flight.
@@ -150,7 +150,7 @@ impl ScriptedSink {
         self.wait_until(|publications| {
             let arrived = publications.iter().filter(|publication| publication.arrived());
             arrived
-                .map(|publication| publication.delivery.id)
+                .map(|publication| publication.outgoing.id)
                 .collect::<HashSet<_>>()
                 .len()
                 >= messages
@@ -158,13 +158,13 @@ impl ScriptedSink {
         .await;
     }
 
-    fn note(&self, delivery: &Arc<Delivery>) -> Publication {
+    fn note(&self, outgoing: &Arc<Outgoing>) -> Publication {
         let mut notes = self.notes();
-        let copy = notes.copies.entry(delivery.id).or_default();
+        let copy = notes.copies.entry(outgoing.id).or_default();
         *copy += 1;
-        let act = (self.script)(delivery, *copy);
+        let act = (self.script)(outgoing, *copy);
         let publication = Publication {
-            delivery: delivery.clone(),
+            outgoing: outgoing.clone(),
             copy: *copy,
             act,
             at: Instant::now(),
@@ -183,14 +183,14 @@ impl ScriptedSink {
 #[async_trait]
 impl Sink for ScriptedSink {
     #[allow(clippy::panic, reason = "a script may ask for it")]
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let _in_flight = InFlight::new(self, batch);
         if self.latency > Duration::ZERO {
             tokio::time::sleep(self.latency).await;
         }
         let mut outcomes = Vec::with_capacity(batch.len());
-        for delivery in batch {
-            let publication = self.note(delivery);
+        for outgoing in batch {
+            let publication = self.note(outgoing);
             self.published.notify_waiters();
             let outcome = match publication.act {
                 Act::Deliver => Outcome::Delivered,
@@ -215,10 +215,10 @@ struct InFlight<'a> {
 }
 
 impl<'a> InFlight<'a> {
-    fn new(sink: &'a ScriptedSink, batch: &[Arc<Delivery>]) -> Self {
+    fn new(sink: &'a ScriptedSink, batch: &[Arc<Outgoing>]) -> Self {
         let mut keys = HashSet::new();
         let mut notes = sink.notes();
-        for key in batch.iter().filter_map(|delivery| delivery.key.as_ref()) {
+        for key in batch.iter().filter_map(|outgoing| outgoing.key.as_ref()) {
             if !keys.insert(key.clone()) || notes.in_flight.contains(key) {
                 notes.overlaps.push(key.clone());
             }
@@ -240,28 +240,28 @@ impl Drop for InFlight<'_> {
 
 #[cfg(test)]
 mod tests {
-    use sendoff::store::{Place, Room};
+    use sendoff::store::{RowRef, Table};
 
     use super::*;
 
-    fn delivery(seq: i64, key: &str) -> Arc<Delivery> {
-        let place = Place {
-            room: Room::Ready,
+    fn outgoing(seq: i64, key: &str) -> Arc<Outgoing> {
+        let place = RowRef {
+            table: Table::Ready,
             lane: 0,
             seq,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
+            locator: 0,
         };
-        Arc::new(Delivery {
+        Arc::new(Outgoing {
             id: Uuid::from_u128(seq as u128),
             key: Some(key.to_owned()),
-            place,
-            ..crate::delivery("t", "")
+            row_ref: place,
+            ..crate::outgoing("t", "")
         })
     }
 
-    fn down(_: &Delivery, copy: u32) -> Act {
+    fn down(_: &Outgoing, copy: u32) -> Act {
         match copy {
             1 => Act::Refuse(Outcome::Unknown("lost".into())),
             _ => Act::Deliver,
@@ -271,7 +271,7 @@ mod tests {
     #[tokio::test]
     async fn the_script_sees_which_copy_it_is() {
         let sink = ScriptedSink::new().script(down);
-        let batch = [delivery(1, "k")];
+        let batch = [outgoing(1, "k")];
         assert!(matches!(sink.publish(&batch).await[..], [Outcome::Unknown(_)]));
         assert!(sink.arrivals().is_empty());
         assert_eq!(sink.publish(&batch).await, [Outcome::Delivered]);
@@ -282,10 +282,10 @@ mod tests {
     #[tokio::test]
     async fn two_messages_of_a_key_at_the_same_time_are_noticed() {
         let sink = ScriptedSink::new();
-        sink.publish(&[delivery(1, "a"), delivery(2, "a")]).await;
+        sink.publish(&[outgoing(1, "a"), outgoing(2, "a")]).await;
         assert_eq!(sink.overlaps(), ["a"]);
         let sink = ScriptedSink::new().latency(Duration::from_millis(1));
-        let (one, other) = ([delivery(1, "a")], [delivery(2, "a")]);
+        let (one, other) = ([outgoing(1, "a")], [outgoing(2, "a")]);
         tokio::join!(sink.publish(&one), sink.publish(&other));
         assert_eq!(sink.overlaps(), ["a"]);
     }

@@ -12,15 +12,15 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use sendoff::store::{Backlog, Command, EmitStore, Filter, OperateStore, RelayStore};
-use sendoff::{Delivery, Message, Outcome, Pattern};
-use sendoff_relay::{HeadPolicy, Relay, RetryPolicy, Settings, TopicPolicy};
+use sendoff::{Message, Outcome, Outgoing, Pattern};
+use sendoff_relay::{OnFailure, Relay, RetryPolicy, Settings, TopicPolicy};
 use sendoff_testkit::history::{Findings, Sent};
 use sendoff_testkit::{Act, MemoryStore, Recorder, ScriptedSink, Verb};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 const VERBS: [Verb; 10] = [
-    Verb::Enlist,
+    Verb::Register,
     Verb::Heartbeat,
     Verb::Acquire,
     Verb::Evict,
@@ -29,14 +29,14 @@ const VERBS: [Verb; 10] = [
     Verb::Settle,
     Verb::ReleaseOrphans,
     Verb::Paused,
-    Verb::Absolve,
+    Verb::ClearQuarantine,
 ];
 
 const KEYS: u64 = 40;
 
-fn sent(delivery: &Delivery) -> Sent {
-    let n = String::from_utf8_lossy(&delivery.payload).parse().unwrap();
-    Sent::new(delivery.key.clone().unwrap(), n)
+fn sent(outgoing: &Outgoing) -> Sent {
+    let n = String::from_utf8_lossy(&outgoing.payload).parse().unwrap();
+    Sent::new(outgoing.key.clone().unwrap(), n)
 }
 
 fn noting(recorder: &Recorder) -> ScriptedSink {
@@ -45,7 +45,7 @@ fn noting(recorder: &Recorder) -> ScriptedSink {
         .latency(Duration::from_millis(20))
         .observer(move |publication| {
             if publication.arrived() {
-                recorder.arrived(sent(&publication.delivery));
+                recorder.arrived(sent(&publication.outgoing));
             }
         })
 }
@@ -73,7 +73,7 @@ fn start(store: &MemoryStore, sink: &Arc<ScriptedSink>, seed: u64) -> (Cancellat
             attempts: 1000,
             ..RetryPolicy::default()
         },
-        head: HeadPolicy::Block,
+        on_failure: OnFailure::Block,
     };
     let relay = Relay::builder(Arc::new(store.clone()))
         .sink("sink", sink.clone())

@@ -1,4 +1,4 @@
-//! Certificates and keys out of PEM files.
+//! Certificates and keys from PEM files.
 
 use std::path::Path;
 
@@ -7,44 +7,44 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sendoff::{Error, ErrorKind, Result};
 
-/// What the settings are called where they are made, for errors.
+/// The names of the settings, for errors.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
-    /// The file of authorities.
+    /// The setting for the CA certificates file.
     pub authorities: &'static str,
-    /// The file of our own certificate.
+    /// The setting for the client certificate file.
     pub certificate: &'static str,
-    /// The file of its key.
+    /// The setting for the client key file.
     pub key: &'static str,
 }
 
-/// Files (PEM) that say whom to trust and who we are.
+/// PEM files: the CAs to trust, and the client certificate to present.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
-    /// Certificates of the authorities to trust; `None`: the system's.
+    /// Certificates of the CAs to trust; `None`: the system's.
     pub authorities: Option<&'a Path>,
-    /// Our own certificate, for servers that ask for one.
+    /// The client certificate, for servers that require one.
     pub certificate: Option<&'a Path>,
-    /// The key of our own certificate.
+    /// The key of the client certificate.
     pub key: Option<&'a Path>,
-    /// What they are called.
+    /// The names of the settings, for errors.
     pub words: Words,
 }
 
-/// Our own certificate with those that vouch for it, and its key.
+/// A client certificate with its chain, and its key.
 #[derive(Debug)]
 pub struct Identity {
-    /// Ours first.
+    /// The client certificate first, then its chain.
     pub certificates: Vec<CertificateDer<'static>>,
-    /// The key of ours.
+    /// The key of the client certificate.
     pub key: PrivateKeyDer<'static>,
 }
 
 impl Files<'_> {
-    /// The authorities to trust, at least one.
+    /// The CAs to trust, at least one.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] with the file that cannot be used, or when there are none.
+    /// [`ErrorKind::Invalid`] naming the file that cannot be used, or when there is no CA.
     pub fn authorities(&self) -> Result<Vec<CertificateDer<'static>>> {
         let is_usable = |certificate: &CertificateDer<'static>| RootCertStore::empty().add(certificate.clone());
         let found = match self.authorities {
@@ -56,7 +56,7 @@ impl Files<'_> {
                 }
                 found
             }
-            // Some of the system's may be out of use; the others still work.
+            // Some of the system's certificates may be unusable; the others still work.
             None => {
                 let mut found = rustls_native_certs::load_native_certs().certs;
                 found.retain(|certificate| is_usable(certificate).is_ok());
@@ -64,17 +64,17 @@ impl Files<'_> {
             }
         };
         if found.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "there is no authority to trust")
-                .because("no certificate was found")
+            return Err(Error::new(ErrorKind::Invalid, "there is no CA certificate to trust")
+                .because("no usable certificate was found")
                 .next_step(format!(
-                    "install the system's certificates (ca-certificates), or set {}",
+                    "install the system's CA certificates (package ca-certificates), or set {}",
                     self.words.authorities
                 )));
         }
         Ok(found)
     }
 
-    /// The same, as rustls takes them.
+    /// The same CAs, as a rustls root store.
     ///
     /// # Errors
     /// As [`Files::authorities`].
@@ -84,10 +84,10 @@ impl Files<'_> {
         Ok(roots)
     }
 
-    /// Who we are, if we say so.
+    /// The client certificate and key, if both are set.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] with the file that cannot be used, or for one file without the other.
+    /// [`ErrorKind::Invalid`] naming the file that cannot be used, or when only one of the two is set.
     pub fn identity(&self) -> Result<Option<Identity>> {
         match (self.certificate, self.key) {
             (None, None) => Ok(None),
@@ -100,9 +100,9 @@ impl Files<'_> {
                 let Words { certificate, key, .. } = self.words;
                 Err(Error::new(
                     ErrorKind::Invalid,
-                    format!("there is only one of {certificate} and {key}"),
+                    format!("only one of {certificate} and {key} is set"),
                 )
-                .next_step("give both, or none"))
+                .next_step("set both, or neither"))
             }
         }
     }
@@ -117,7 +117,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 pub(crate) fn unusable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::new(ErrorKind::Invalid, format!("{what} cannot be used"))
         .because(error.to_string())
-        .next_step("give PEM files that this process can read")
+        .next_step("use PEM files that this process can read")
         .with_source(error)
 }
 
@@ -157,7 +157,7 @@ mod tests {
         let empty = tempfile::NamedTempFile::new().unwrap();
         let error = files(Some(empty.path()), None, None).authorities().unwrap_err();
         assert!(
-            error.to_string().contains("no authority") && error.to_string().contains("ca_file"),
+            error.to_string().contains("no CA certificate") && error.to_string().contains("ca_file"),
             "{error}"
         );
     }

@@ -1,4 +1,5 @@
-//! Whom an encrypted connection trusts, and who we are: what the stores and the sinks of Sendoff share.
+//! TLS settings that the stores and the sinks of Sendoff share: which CAs to trust, and which client certificate to
+//! present.
 #![forbid(unsafe_code)]
 
 mod files;
@@ -14,25 +15,25 @@ use rustls::crypto::CryptoProvider;
 use rustls::{ClientConfig, ConfigBuilder, WantsVerifier};
 use sendoff::Result;
 
-/// The cryptography of every connection.
+/// The crypto provider of every connection.
 pub fn provider() -> Arc<CryptoProvider> {
     Arc::new(rustls::crypto::aws_lc_rs::default_provider())
 }
 
-/// The beginning of a client's side.
+/// Starts a client configuration.
 ///
 /// # Errors
-/// [`sendoff::ErrorKind::Invalid`] when the provider knows no version of TLS.
+/// [`sendoff::ErrorKind::Invalid`] when the provider supports no version of TLS.
 pub fn builder(provider: Arc<CryptoProvider>) -> Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
     ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .map_err(|error| files::unusable("the TLS settings", error))
 }
 
-/// Its end: with our own certificate, if there is one.
+/// Finishes a client configuration, with the client certificate if there is one.
 ///
 /// # Errors
-/// [`sendoff::ErrorKind::Invalid`] when certificate and key do not belong together.
+/// [`sendoff::ErrorKind::Invalid`] when certificate and key do not match.
 pub fn finish(
     builder: ConfigBuilder<ClientConfig, WantsClientCert>,
     identity: Option<Identity>,
@@ -41,6 +42,6 @@ pub fn finish(
         None => Ok(builder.with_no_client_auth()),
         Some(own) => builder
             .with_client_auth_cert(own.certificates, own.key)
-            .map_err(|error| files::unusable("our certificate and its key", error)),
+            .map_err(|error| files::unusable("the client certificate and its key", error)),
     }
 }

@@ -1,4 +1,4 @@
-//! What the URL of a database says about encryption: `sslmode` and its companions, with libpq's meanings.
+//! TLS parameters of a database URL: `sslmode`, `sslrootcert`, `sslcert` and `sslkey`, with libpq's meanings.
 
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -12,21 +12,21 @@ use crate::{Files, Words};
 pub enum Mode {
     /// Not encrypted.
     Disable,
-    /// Encrypted if the server can; `allow` is the same.
+    /// Encrypted if the server supports it; `allow` means the same.
     Prefer,
-    /// Encrypted, and nobody knows to whom.
+    /// Encrypted; the server is not verified.
     Require,
-    /// The certificate is by an authority that is trusted.
+    /// Encrypted; the certificate must come from a trusted CA.
     VerifyCa,
-    /// And it is for this host.
+    /// Encrypted; the certificate must come from a trusted CA and be for this host.
     VerifyFull,
 }
 
 impl Mode {
-    /// The mode of a word.
+    /// Parses the value of `sslmode`.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], without the word, for one that no mode has.
+    /// [`ErrorKind::Invalid`] for an unknown value. The error does not quote it.
     pub fn parse(word: &str) -> Result<Self> {
         Ok(match word {
             "disable" => Self::Disable,
@@ -36,34 +36,35 @@ impl Mode {
             "verify-full" => Self::VerifyFull,
             _ => {
                 return Err(
-                    Error::new(ErrorKind::Invalid, "the database's URL has an unknown sslmode")
+                    Error::new(ErrorKind::Invalid, "the database URL has an unknown sslmode")
                         .next_step("use disable, prefer, require, verify-ca or verify-full"),
                 );
             }
         })
     }
 
-    /// The one for a URL that says nothing: nobody on the way to a server elsewhere can read along or pass for it.
+    /// The default when the URL has no `sslmode`: a connection to another machine is encrypted, and the server is
+    /// verified.
     pub fn default_for(is_local: bool) -> Self {
         if is_local { Self::Prefer } else { Self::VerifyFull }
     }
 }
 
-/// What a URL says about encryption.
+/// The TLS parameters of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsParams {
     /// `sslmode`.
     pub mode: Option<Mode>,
-    /// `sslrootcert`: certificates (PEM) of the authorities to trust; `None` or `system`: the system's.
+    /// `sslrootcert`: certificates (PEM) of the CAs to trust; `None` or `system`: the system's.
     pub root_cert: Option<PathBuf>,
-    /// `sslcert`: our own certificate (PEM).
+    /// `sslcert`: the client certificate (PEM).
     pub cert: Option<PathBuf>,
-    /// `sslkey`: its key (PEM).
+    /// `sslkey`: the key of the client certificate (PEM).
     pub key: Option<PathBuf>,
 }
 
 impl TlsParams {
-    /// Takes one parameter of the URL. Whether it is one of these.
+    /// Takes one parameter of the URL. Returns whether it is a TLS parameter.
     ///
     /// # Errors
     /// As [`Mode::parse`].
@@ -78,14 +79,14 @@ impl TlsParams {
         Ok(true)
     }
 
-    /// The files that it names.
+    /// The files that the parameters name.
     pub fn files(&self) -> Files<'_> {
         Files {
             authorities: self.root_cert.as_deref().filter(|path| *path != Path::new("system")),
             certificate: self.cert.as_deref(),
             key: self.key.as_deref(),
             words: Words {
-                authorities: "sslrootcert in the database's URL",
+                authorities: "sslrootcert in the database URL",
                 certificate: "sslcert",
                 key: "sslkey",
             },
@@ -93,7 +94,7 @@ impl TlsParams {
     }
 }
 
-/// Whether a host is this machine. An address of the sixth version may stand in brackets, as in a URL.
+/// Whether a host is this machine. An IPv6 address may be in brackets, as in a URL.
 pub fn is_local(host: &str) -> bool {
     let address: Option<IpAddr> = host.trim_start_matches('[').trim_end_matches(']').parse().ok();
     host.eq_ignore_ascii_case("localhost") || address.is_some_and(|address| address.is_loopback())

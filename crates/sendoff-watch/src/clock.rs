@@ -1,10 +1,10 @@
-//! The database's time, to measure by: hosts' clocks may be off.
+//! The database's time. Measurements use it because the clocks of hosts may be wrong.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
-/// A moment that is known by both clocks.
+/// A point in time on both clocks.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     here: Instant,
@@ -13,7 +13,7 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The database said `now` in answer to a question that was asked and answered then.
+    /// The database answered `now` to a query that ran from `asked` to `answered`.
     pub(crate) fn new(asked: Instant, answered: Instant, now: SystemTime) -> Self {
         Self {
             here: asked + (answered - asked) / 2,
@@ -21,7 +21,7 @@ impl Clock {
         }
     }
 
-    /// A moment of this process by the database's clock, in microseconds since the epoch.
+    /// An instant of this process on the database's clock, in microseconds since the epoch.
     pub(crate) fn at(&self, moment: Instant) -> i64 {
         match moment.checked_duration_since(self.here) {
             Some(later) => self.there.saturating_add(span(later)),

@@ -1,4 +1,4 @@
-//! What was counted so far.
+//! The counted values.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -12,17 +12,17 @@ use crate::clock::Clock;
 use crate::histogram::Histogram;
 use crate::series::{Series, reason};
 
-/// What stands for all names beyond the limit.
+/// The name for all names beyond the limit.
 pub(crate) const OTHER: &str = "other";
-/// How many bytes a name has at most: topics are whatever producers write. Those that are the same up to here share a number.
-const LONGEST_NAME: usize = 128;
-/// The end of a name that was longer.
+/// The longest name in bytes, because producers choose topics freely. Names that are equal up to here share a number.
+pub(crate) const LONGEST_NAME: usize = 128;
+/// The end of a shortened name.
 const CUT: &str = "…";
 /// How many durations of batches are kept for DogStatsD until they are sent.
 const BATCHES_KEPT: usize = 1_000;
 
-/// All figures of a relay. They are plain numbers behind one lock, which a relay takes once a batch: counting a message must
-/// cost next to nothing.
+/// All values of a relay: plain numbers behind one lock, which a relay takes once per batch, so that counting a message
+/// costs almost nothing.
 pub(crate) struct Figures {
     pub(crate) clock: Option<Clock>,
     pub(crate) topics: Names,
@@ -35,11 +35,11 @@ pub(crate) struct Figures {
     pub(crate) settled: u64,
     pub(crate) lanes_lost: u64,
     pub(crate) history_changes: u64,
-    /// How long batches took since DogStatsD was told last; `None` where nobody asks.
+    /// How long batches took since the last datagram to DogStatsD; `None` without DogStatsD.
     pub(crate) durations: Option<Vec<Duration>>,
 }
 
-/// Names by number. There is room for so many; all others share a number.
+/// Names by number. All names beyond the limit share a number.
 pub(crate) struct Names {
     numbers: FxHashMap<Arc<str>, usize>,
     names: Vec<Arc<str>>,
@@ -74,7 +74,8 @@ impl Names {
     }
 }
 
-fn shortened(name: &str) -> Cow<'_, str> {
+/// A name of at most [`LONGEST_NAME`] bytes.
+pub(crate) fn shortened(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
         return name.into();
     }
@@ -83,7 +84,7 @@ fn shortened(name: &str) -> Cow<'_, str> {
 }
 
 impl Figures {
-    /// With room for so many topics, and as many sinks.
+    /// With room for `most` topics and as many sinks.
     pub(crate) fn new(most: usize, with_durations: bool) -> Self {
         Self {
             clock: None,
@@ -114,7 +115,7 @@ impl Figures {
         // Messages of a topic often come together.
         let mut last = ("", None);
         for message in batch.messages {
-            let topic = message.delivery.topic.as_str();
+            let topic = message.outgoing.topic.as_str();
             let number = match last {
                 (name, Some(number)) if name == topic => number,
                 _ => self.topics.number(topic),
@@ -145,7 +146,7 @@ impl Figures {
         series(&mut self.series, sink, topic)
     }
 
-    /// All that were counted: topic, sink, figures.
+    /// All series: topic, sink, values.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&str, &str, &Series)> {
         self.series.iter().enumerate().flat_map(move |(sink, topics)| {
             let of_sink = topics.iter().enumerate();

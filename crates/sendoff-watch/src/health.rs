@@ -3,38 +3,40 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::Vitals;
+use sendoff::store::{StoreHealth, Stray};
 use sendoff::{Error, ErrorKind};
-use sendoff_relay::{Pulse, SinkState};
+use sendoff_relay::{RelayHealth, SinkState};
 use tokio::time::Instant;
 
 use crate::stall::{Stall, Stalled};
 
-/// A relay that gives no sign of life for so long is taken for dead. It gives four a second.
+/// A relay without a health report for this long counts as dead. It sends four per second.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 
 /// What keeps a relay from being ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// In one word, one of [`Obstacle::KINDS`].
+    /// One of [`Obstacle::KINDS`].
     pub kind: &'static str,
-    /// In words, for an operator.
+    /// The explanation for an operator.
     pub why: String,
 }
 
 impl Obstacle {
-    /// All words there are.
-    pub const KINDS: [&'static str; 7] = ["starting", "stopping", "silent", "store", "schema", "sinks", "stalled"];
+    /// All kinds.
+    pub const KINDS: [&'static str; 8] = [
+        "starting", "stopping", "silent", "store", "schema", "sinks", "stalled", "stray",
+    ];
 
     fn new(kind: &'static str, why: impl Into<String>) -> Self {
         Self { kind, why: why.into() }
     }
 }
 
-/// Whether a relay is ready: without an obstacle it is.
+/// Whether a relay is ready: it is, unless there is an obstacle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// What stands in the way.
+    /// All obstacles.
     pub obstacles: Vec<Obstacle>,
 }
 
@@ -44,7 +46,7 @@ impl Readiness {
         self.obstacles.is_empty()
     }
 
-    /// With the name of the relay that it is about, if it has one.
+    /// Adds the name of the relay to every obstacle, if the relay has one.
     pub(crate) fn named(mut self, name: &str) -> Self {
         if !name.is_empty() {
             for obstacle in &mut self.obstacles {
@@ -54,7 +56,7 @@ impl Readiness {
         self
     }
 
-    /// As a document, for programs and people.
+    /// The JSON that `/ready` answers.
     pub fn to_json(&self) -> serde_json::Value {
         let obstacles = self.obstacles.iter();
         let obstacles = obstacles.map(|obstacle| serde_json::json!({"kind": obstacle.kind, "why": obstacle.why}));
@@ -62,16 +64,16 @@ impl Readiness {
     }
 }
 
-/// All that probes go by.
+/// All inputs of the probes.
 #[derive(Default)]
 pub(crate) struct Health {
     stall_after: Duration,
-    pub(crate) pulse: Option<Pulse>,
-    pub(crate) vitals: Option<Vitals>,
-    /// Since when the store has not answered, and what it said last.
+    pub(crate) relay_health: Option<RelayHealth>,
+    pub(crate) store_health: Option<StoreHealth>,
+    /// Since when the store has not answered, and its last error.
     pub(crate) unanswered: Option<(Instant, String)>,
     schema: Option<String>,
-    /// The last check of every sink; an error in words.
+    /// The last check of every sink; an error is a text.
     pub(crate) checks: Vec<(Arc<str>, Result<(), String>)>,
     stall: Stall,
     stalled: Option<Stalled>,
@@ -85,26 +87,43 @@ impl Health {
         }
     }
 
-    /// The store told how it is.
-    pub(crate) fn looked(&mut self, vitals: Option<Vitals>, now: Instant) {
+    /// The store has reported its health.
+    pub(crate) fn looked(&mut self, store_health: Option<StoreHealth>, now: Instant) {
         self.unanswered = None;
-        let (Some(vitals), Some(pulse)) = (&vitals, &self.pulse) else {
+        self.tell_stray(store_health.as_ref());
+        let (Some(store_health), Some(relay_health)) = (&store_health, &self.relay_health) else {
             self.stalled = None;
             self.stall.forget();
-            self.vitals = vitals;
+            self.store_health = store_health;
             return;
         };
-        // Nobody is meant to take anything while an operator has paused all sinks.
-        if pulse.sinks.iter().all(|sink| sink.paused) {
+        // No relay takes messages while an operator has paused all sinks.
+        if relay_health.sinks.iter().all(|sink| sink.paused) {
             self.stalled = None;
             self.stall.forget();
         } else {
-            self.stalled = self.stall.look(now, &vitals.heads, &pulse.lanes, self.stall_after);
+            self.stalled = self
+                .stall
+                .look(now, &store_health.heads, &relay_health.lanes, self.stall_after);
         }
-        self.vitals = Some(vitals.clone());
+        self.store_health = Some(store_health.clone());
     }
 
-    /// The store did not.
+    /// Logs once that no relay will ever read a row.
+    fn tell_stray(&self, store_health: Option<&StoreHealth>) {
+        let place = |store_health: &StoreHealth| store_health.stray.map(|stray| (stray.lane, stray.seq));
+        let found = store_health.and_then(place);
+        if let Some((lane, seq)) = found.filter(|_| found != self.store_health.as_ref().and_then(place)) {
+            tracing::error!(
+                event = "row_stray",
+                lane,
+                seq,
+                "no relay reads the lane or number of this row: it is not delivered until it is emitted again"
+            );
+        }
+    }
+
+    /// The store did not answer.
     pub(crate) fn look_failed(&mut self, why: String, now: Instant) {
         let since = self.unanswered.take().map_or(now, |(since, _)| since);
         self.unanswered = Some((since, why));
@@ -118,13 +137,13 @@ impl Health {
                 ErrorKind::SchemaMissing | ErrorKind::SchemaTooOld | ErrorKind::SchemaTooNew => {
                     self.schema = Some(error.to_string());
                 }
-                // It is not known: looking at the store will tell.
+                // Unknown: the next check of the store decides.
                 _ => {}
             },
         }
     }
 
-    /// A sink was asked whether it can be reached.
+    /// A sink was checked.
     pub(crate) fn sink_checked(&mut self, sink: &Arc<str>, checked: Result<(), String>) {
         match self.checks.iter_mut().find(|(of, _)| of == sink) {
             Some((_, last)) => *last = checked,
@@ -132,35 +151,37 @@ impl Health {
         }
     }
 
-    /// Whether the relay has begun to work.
+    /// Whether the relay has started to work.
     pub(crate) fn has_started(&self) -> bool {
-        self.pulse.is_some()
+        self.relay_health.is_some()
     }
 
-    /// Whether it works, or has yet to begin.
+    /// Whether it works, or has not started yet.
     pub(crate) fn is_alive(&self, now: Instant) -> bool {
-        self.pulse.as_ref().is_none_or(|pulse| now - pulse.at < SILENCE)
+        self.relay_health
+            .as_ref()
+            .is_none_or(|relay_health| now - relay_health.at < SILENCE)
     }
 
     pub(crate) fn readiness(&self, now: Instant) -> Readiness {
         let mut obstacles = Vec::new();
         let mut add = |kind, why: String| obstacles.push(Obstacle::new(kind, why));
-        match &self.pulse {
-            None => add("starting", "the relay has not begun to work".to_owned()),
-            Some(pulse) if pulse.stopping => add("stopping", "the relay was told to stop".to_owned()),
-            Some(pulse) if now - pulse.at >= SILENCE => {
-                let silent = (now - pulse.at).as_secs();
-                add("silent", format!("the relay has given no sign of life for {silent} s"));
+        match &self.relay_health {
+            None => add("starting", "the relay has not started to work".to_owned()),
+            Some(relay_health) if relay_health.stopping => add("stopping", "the relay is stopping".to_owned()),
+            Some(relay_health) if now - relay_health.at >= SILENCE => {
+                let silent = (now - relay_health.at).as_secs();
+                add("silent", format!("the relay's loop has not run for {silent} s"));
             }
-            Some(pulse) => {
-                if let Some(why) = self.no_sink(pulse) {
+            Some(relay_health) => {
+                if let Some(why) = self.no_sink(relay_health) {
                     add("sinks", why);
                 }
-                if let Some(unsettled) = pulse.unsettled.filter(|waited| *waited >= self.stall_after) {
+                if let Some(unsettled) = relay_health.unsettled.filter(|waited| *waited >= self.stall_after) {
                     let waited = unsettled.as_secs();
                     add(
                         "stalled",
-                        format!("what became of messages could not be written for {waited} s"),
+                        format!("results could not be written to the database for {waited} s"),
                     );
                 }
             }
@@ -182,18 +203,22 @@ impl Health {
         if let Some(stalled) = &self.stalled {
             let Stalled { lane, seq, unclaimed } = stalled;
             let text = format!(
-                "message {seq} of lane {lane} is ready, and nobody has taken it for {} s",
+                "message {seq} of lane {lane} is ready, and no relay has taken it for {} s",
                 unclaimed.as_secs()
             );
             add("stalled", text);
         }
+        if let Some(Stray { lane, seq, .. }) = self.store_health.as_ref().and_then(|store_health| store_health.stray) {
+            let text = format!("no relay reads row {seq} of lane {lane}; emit it again");
+            add("stray", text);
+        }
         Readiness { obstacles }
     }
 
-    /// Why no sink at all can be reached.
-    fn no_sink(&self, pulse: &Pulse) -> Option<String> {
+    /// Why no sink can be reached; `None` if one can.
+    fn no_sink(&self, relay_health: &RelayHealth) -> Option<String> {
         let mut reasons = Vec::new();
-        for sink in &pulse.sinks {
+        for sink in &relay_health.sinks {
             let check = self.checks.iter().find(|(name, _)| *name == sink.name);
             match (sink.state, check) {
                 (SinkState::Down, _) => reasons.push(format!("{} is down", sink.name)),
@@ -204,5 +229,42 @@ impl Health {
             }
         }
         (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::SystemTime;
+
+    use super::*;
+
+    #[test]
+    fn a_row_where_no_relay_reads_is_an_obstacle_until_it_is_gone() {
+        let mut health = Health::new(Duration::from_secs(60));
+        let mut store_health = StoreHealth {
+            now: SystemTime::UNIX_EPOCH,
+            ready: 1,
+            waiting: 0,
+            dead: 0,
+            oldest_due: None,
+            heads: Vec::new(),
+            stray: Some(Stray {
+                lane: 99,
+                seq: -7,
+                age: Duration::from_secs(5),
+            }),
+        };
+        assert_eq!(store_health.oldest_ready(), Some(Duration::from_secs(5)));
+        let strays = |health: &Health| {
+            let obstacles = health.readiness(Instant::now()).obstacles.into_iter();
+            let strays = obstacles.filter(|obstacle| obstacle.kind == "stray");
+            strays.map(|obstacle| obstacle.why).collect::<Vec<_>>()
+        };
+        health.looked(Some(store_health.clone()), Instant::now());
+        let found = strays(&health);
+        assert!(found.len() == 1 && found[0].contains("row -7 of lane 99"), "{found:?}");
+        store_health.stray = None;
+        health.looked(Some(store_health), Instant::now());
+        assert_eq!(strays(&health), Vec::<String>::new());
     }
 }

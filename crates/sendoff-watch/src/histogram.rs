@@ -1,9 +1,9 @@
-//! How values are distributed, in fixed steps.
+//! Histograms with fixed buckets.
 
 use std::time::Duration;
 
-/// Upper ends of the steps, in microseconds, with how Prometheus writes them in seconds. From a quick broker to a backlog
-/// of a day.
+/// Upper bounds of the buckets in microseconds, each with its text in seconds for Prometheus. They range from a fast broker
+/// to a backlog of a day.
 pub(crate) const STEPS: [(u64, &str); 18] = [
     (1_000, "0.001"),
     (2_500, "0.0025"),
@@ -25,10 +25,10 @@ pub(crate) const STEPS: [(u64, &str); 18] = [
     (86_400_000_000, "86400"),
 ];
 
-/// Counts by step.
+/// Counts by bucket.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Histogram {
-    /// Not added up; the last is for everything above.
+    /// Not cumulative; the last bucket is for everything above.
     counts: [u64; STEPS.len() + 1],
     sum: u64,
 }
@@ -53,7 +53,7 @@ impl Histogram {
         self.sum as f64 / 1e6
     }
 
-    /// Every step with the number of values up to its end.
+    /// Every bucket with the number of values up to its bound.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let ends = STEPS.iter().map(|(_, text)| *text).chain(["+Inf"]);
         let below = self.counts.iter().scan(0, |below, count| {

@@ -1,20 +1,22 @@
 //! Watching a relay: metrics for Prometheus and DogStatsD, probes, a stall detector, and systemd's watchdog.
 //!
-//! [`Watch`] puts everything together, each relay being a [`Subject`]; an application that has a server of its own takes [`Watch::render`] and
-//! [`Watch::readiness`] instead.
+//! [`Watch`] holds all parts; each relay is a [`Subject`]. An application with its own server uses [`Watch::render`] and
+//! [`Watch::readiness`].
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `family` | every metric there is, with its name, labels and meaning |
-//! | `figures`, `series`, `histogram` | what was counted so far; a relay adds to it by the batch |
-//! | `clock` | turns moments of the relay into times of the database |
-//! | `look` | asks the store how it is, and the sinks whether they can be reached |
+//! | `family` | every metric, with its name, labels and help text |
+//! | `figures`, `series`, `histogram` | the counted values; a relay adds to them once per batch |
+//! | `clock` | converts the relay's instants to the database's time |
+//! | `subject` | one watched relay |
+//! | `watch` | starts and holds all parts |
+//! | `look` | checks the store and the sinks periodically |
 //! | `health`, `stall` | whether the relay is alive and ready |
-//! | `render`, `serve` | Prometheus' text, and the HTTP server for it and for the probes |
-//! | `statsd` | the same figures for DogStatsD |
-//! | `liveness`, `systemd` | signs of life for those who look at files, and for systemd |
+//! | `render`, `serve` | Prometheus' text format, and the HTTP server for it and for the probes |
+//! | `statsd` | the same metrics for DogStatsD |
+//! | `liveness`, `systemd` | the liveness file, and notifications for systemd |
 //!
-//! Nothing in here decides what a relay does.
+//! This crate only observes: it never changes what a relay does.
 #![forbid(unsafe_code)]
 
 mod clock;

@@ -1,4 +1,4 @@
-//! A file that is touched as long as the relay works.
+//! A file that is touched while the relay works.
 
 use std::fs::File;
 use std::io;
@@ -8,15 +8,15 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep};
 
-/// How often it is touched at most.
+/// The shortest time between two touches.
 const PAUSE: Duration = Duration::from_millis(500);
 
-/// Touches the file at every pulse of the relay, if they are not too many.
-pub(crate) async fn keep_touching(path: PathBuf, mut pulses: watch::Receiver<Option<Instant>>) {
+/// Touches the file at health reports of the relay, at most at the interval above.
+pub(crate) async fn keep_touching(path: PathBuf, mut relay_healths: watch::Receiver<Option<Instant>>) {
     let mut complained = false;
-    while pulses.changed().await.is_ok() {
+    while relay_healths.changed().await.is_ok() {
         let file = path.clone();
-        // A disk that hangs must hold up nobody else.
+        // A disk that hangs must block nothing else.
         let touched = tokio::task::spawn_blocking(move || touch(&file)).await;
         match touched {
             Ok(Err(error)) if !complained => {

@@ -1,4 +1,4 @@
-//! Asking the store how it is, and the sinks whether they can be reached.
+//! Checks the store and the sinks periodically.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,24 +10,24 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::clock::Clock;
 use crate::subject::Subject;
 
-/// How long a question may take.
+/// How long a check may take.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many times longer than it took the store is left alone after a look: watching must not become its main work.
+/// After a check of the store, wait this many times its duration: checks must not be a large part of its work.
 const REST: u32 = 50;
 /// How often sinks are checked.
 const CHECK: Duration = Duration::from_secs(15);
 
-/// Looks at the store once.
+/// Checks the store once.
 pub(crate) async fn look(subject: &Subject, store: &dyn RelayStore, migrate: Option<&dyn MigrateStore>) {
     let asked = Instant::now();
-    let answer = timeout(PATIENCE, store.vitals()).await;
+    let answer = timeout(PATIENCE, store.health()).await;
     let now = Instant::now();
     match answer {
-        Ok(Ok(vitals)) => {
-            if let Some(vitals) = &vitals {
-                subject.figures().clock = Some(Clock::new(asked, now, vitals.now));
+        Ok(Ok(store_health)) => {
+            if let Some(store_health) = &store_health {
+                subject.figures().clock = Some(Clock::new(asked, now, store_health.now));
             }
-            subject.health().looked(vitals, now);
+            subject.health().looked(store_health, now);
         }
         Ok(Err(error)) => subject.health().look_failed(error.to_string(), now),
         Err(_) => subject
@@ -41,7 +41,7 @@ pub(crate) async fn look(subject: &Subject, store: &dyn RelayStore, migrate: Opt
     }
 }
 
-/// Looks again and again.
+/// Checks the store periodically.
 pub(crate) async fn keep_looking(
     subject: Arc<Subject>,
     store: Arc<dyn RelayStore>,
@@ -55,7 +55,7 @@ pub(crate) async fn keep_looking(
     }
 }
 
-/// Checks the sinks again and again.
+/// Checks the sinks periodically.
 pub(crate) async fn keep_checking(subject: Arc<Subject>, sinks: Vec<(Arc<str>, Arc<dyn Sink>)>) {
     loop {
         for (name, sink) in &sinks {

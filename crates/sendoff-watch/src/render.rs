@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff_relay::{Pulse, SinkState, WakeRung};
+use sendoff_relay::{RelayHealth, SinkState, WakeSource};
 use tokio::time::Instant;
 
 use crate::family::{self as f, FAMILIES, Family};
@@ -17,7 +17,7 @@ use crate::subject::Subject;
 /// The content type of the text.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// All metrics of all relays. Those of one name have to stand together, so each relay writes into one text a metric.
+/// All metrics of all relays. Series of one name have to be adjacent, so there is one text per metric for all relays.
 pub(crate) fn render(subjects: &[Arc<Subject>], now: Instant) -> String {
     let mut text = Text {
         source: String::new(),
@@ -27,11 +27,11 @@ pub(crate) fn render(subjects: &[Arc<Subject>], now: Instant) -> String {
     for subject in subjects {
         subject.name().clone_into(&mut text.source);
         let health = subject.health();
-        deliveries(&mut text, &subject.figures());
+        outgoing(&mut text, &subject.figures());
         probes(&mut text, &health, now);
         outbox(&mut text, &health);
-        if let Some(pulse) = &health.pulse {
-            relay(&mut text, pulse);
+        if let Some(relay_health) = &health.relay_health {
+            relay(&mut text, relay_health);
         }
     }
     let mut whole = String::with_capacity(16 << 10);
@@ -42,7 +42,7 @@ pub(crate) fn render(subjects: &[Arc<Subject>], now: Instant) -> String {
     whole
 }
 
-fn deliveries(text: &mut Text, figures: &Figures) {
+fn outgoing(text: &mut Text, figures: &Figures) {
     for (topic, sink, series) in figures.all() {
         for (outcome, count) in OUTCOMES.iter().zip(series.outcomes).filter(|(_, count)| *count > 0) {
             text.value(&f::PUBLISHED, &[topic, sink, outcome], count);
@@ -69,7 +69,7 @@ fn stages(text: &mut Text, labels: &[&str], series: &Series) {
     text.histogram(&f::EMIT_TO_READY, labels, &series.emit_to_ready);
     text.histogram(&f::READY_TO_CLAIMED, labels, &series.ready_to_claimed);
     text.histogram(&f::CLAIMED_TO_CONFIRMED, labels, &series.claimed_to_confirmed);
-    text.histogram(&f::COMMIT_TO_PUBLISH, labels, &series.commit_to_publish);
+    text.histogram(&f::BEGIN_TO_CONFIRMED, labels, &series.begin_to_confirmed);
 }
 
 fn probes(text: &mut Text, health: &Health, now: Instant) {
@@ -84,25 +84,27 @@ fn probes(text: &mut Text, health: &Health, now: Instant) {
     }
 }
 
-/// What is known of the whole outbox.
+/// The metrics of the whole outbox.
 fn outbox(text: &mut Text, health: &Health) {
     text.value(&f::STORE_UP, &[], u8::from(health.unanswered.is_none()));
-    let Some(vitals) = &health.vitals else { return };
+    let Some(store_health) = &health.store_health else {
+        return;
+    };
     for (state, count) in [
-        ("ready", vitals.ready),
-        ("waiting", vitals.waiting),
-        ("dead", vitals.dead),
+        ("ready", store_health.ready),
+        ("waiting", store_health.waiting),
+        ("dead", store_health.dead),
     ] {
-        text.value(&f::MESSAGES, &[state], count);
+        text.value(&f::ROWS, &[state], count);
     }
     let seconds = |age: Option<Duration>| age.unwrap_or_default().as_secs_f64();
-    text.value(&f::OLDEST_READY, &[], seconds(vitals.oldest_ready()));
-    text.value(&f::OLDEST_DUE, &[], seconds(vitals.oldest_due));
+    text.value(&f::OLDEST_READY, &[], seconds(store_health.oldest_ready()));
+    text.value(&f::OLDEST_DUE, &[], seconds(store_health.oldest_due));
 }
 
-/// What is known of this relay.
-fn relay(text: &mut Text, pulse: &Pulse) {
-    let hooks = pulse.hooks;
+/// The metrics of this relay.
+fn relay(text: &mut Text, relay_health: &RelayHealth) {
+    let hooks = relay_health.hooks;
     for (kind, count) in [
         ("failed", hooks.failed),
         ("panicked", hooks.panicked),
@@ -110,25 +112,33 @@ fn relay(text: &mut Text, pulse: &Pulse) {
     ] {
         text.value(&f::HOOKS, &[kind], count);
     }
-    text.value(&f::RELAYS, &[], pulse.relays);
-    text.value(&f::LANES, &[], pulse.lanes.len());
-    text.value(&f::IN_HAND, &[], pulse.in_hand);
-    text.value(&f::IN_HAND_BYTES, &[], pulse.bytes_in_hand);
-    text.value(&f::UNSETTLED, &[], pulse.unsettled.unwrap_or_default().as_secs_f64());
-    for rung in WakeRung::ALL {
-        text.value(&f::RUNG, &[rung.as_str()], u8::from(rung == pulse.rung));
+    text.value(&f::RELAYS, &[], relay_health.relays);
+    text.value(&f::LANES, &[], relay_health.lanes.len());
+    text.value(&f::IN_FLIGHT, &[], relay_health.in_flight);
+    text.value(&f::IN_FLIGHT_BYTES, &[], relay_health.bytes_in_flight);
+    text.value(
+        &f::UNSETTLED,
+        &[],
+        relay_health.unsettled.unwrap_or_default().as_secs_f64(),
+    );
+    for wake_source in WakeSource::ALL {
+        text.value(
+            &f::WAKE_SOURCE,
+            &[wake_source.as_str()],
+            u8::from(wake_source == relay_health.wake_source),
+        );
     }
-    for sink in &pulse.sinks {
+    for sink in &relay_health.sinks {
         for state in SinkState::ALL {
             let is_it = u8::from(state == sink.state);
             text.value(&f::SINK_STATE, &[&sink.name, state.as_str()], is_it);
         }
         text.value(&f::SINK_PAUSED, &[&sink.name], u8::from(sink.paused));
-        text.value(&f::SINK_IN_HAND, &[&sink.name], sink.in_hand);
+        text.value(&f::SINK_IN_FLIGHT, &[&sink.name], sink.in_flight);
     }
 }
 
-/// The series by metric. Writing into a string cannot fail, so what `write!` returns is dropped.
+/// The series by metric. Writing into a string cannot fail, so results of `write!` are ignored.
 struct Text {
     source: String,
     parts: Vec<String>,
@@ -139,7 +149,7 @@ impl Text {
         self.line(family, "", labels, None, value);
     }
 
-    /// Nothing, as long as there is no value in it: most topics never reach most sinks.
+    /// Writes nothing without a value: most topics never reach most sinks.
     fn histogram(&mut self, family: &Family, labels: &[&str], histogram: &Histogram) {
         if histogram.count() == 0 && !labels.is_empty() {
             return;
@@ -177,7 +187,7 @@ fn escape(text: &mut String, value: &str) {
             '\\' => text.push_str("\\\\"),
             '"' => text.push_str("\\\""),
             '\n' => text.push_str("\\n"),
-            // What a terminal would obey.
+            // Control characters, which a terminal would interpret.
             control if control.is_control() => {
                 let _ = write!(text, "\\\\x{:02x}", u32::from(control));
             }

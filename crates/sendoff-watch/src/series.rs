@@ -1,24 +1,17 @@
-//! The figures of one topic at one sink.
+//! The values of one topic at one sink.
 
 use sendoff::Outcome;
-use sendoff::store::{DeadReason, Room};
+use sendoff::store::{DeadReason, Table};
 use sendoff_relay::PublishedMessage;
 use tokio::time::Instant;
 
 use crate::clock::{Clock, micros};
 use crate::histogram::Histogram;
 
-/// How a sink may answer, as a label says it.
+/// The outcomes of a sink, as label values.
 pub(crate) const OUTCOMES: [&str; 6] = ["delivered", "temporary", "permanent", "unknown", "down", "not_yet"];
-/// Why a message may be dead, as a label says it.
-pub(crate) const REASONS: [DeadReason; 6] = [
-    DeadReason::Exhausted,
-    DeadReason::Permanent,
-    DeadReason::Expired,
-    DeadReason::Unroutable,
-    DeadReason::Unreadable,
-    DeadReason::Crashed,
-];
+/// The reasons of dead letters, as label values.
+pub(crate) const REASONS: [DeadReason; DeadReason::ALL.len()] = DeadReason::ALL;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Series {
@@ -28,25 +21,25 @@ pub(crate) struct Series {
     pub(crate) emit_to_ready: Histogram,
     pub(crate) ready_to_claimed: Histogram,
     pub(crate) claimed_to_confirmed: Histogram,
-    pub(crate) commit_to_publish: Histogram,
+    pub(crate) begin_to_confirmed: Histogram,
 }
 
 impl Series {
-    /// A sink has answered for a message. Without the database's clock, only what this process saw is measured.
+    /// A sink has answered for a message. Without the database's clock, only times of this process are measured.
     pub(crate) fn published(&mut self, message: &PublishedMessage<'_>, answered: Instant, clock: Option<&Clock>) {
         self.outcomes[outcome(message.outcome)] += 1;
         if *message.outcome != Outcome::Delivered {
             return;
         }
-        let (delivery, claim) = (message.delivery, message.claim);
+        let (outgoing, claim) = (message.outgoing, message.claim);
         self.claimed_to_confirmed.add_duration(answered - claim.at);
         let Some(clock) = clock else { return };
-        let created = micros(delivery.created_at);
+        let created = micros(outgoing.created_at);
         let since = |then: i64, at: i64| u64::try_from(at - then).unwrap_or(0);
-        let in_ready = delivery.place.room == Room::Ready;
-        // A scheduled message that comes for the first time was meant to wait.
-        if in_ready || delivery.place.leg.is_some() {
-            self.commit_to_publish.add(since(created, clock.at(answered)));
+        let in_ready = outgoing.row_ref.table == Table::Ready;
+        // A scheduled message waited on purpose before its first attempt.
+        if in_ready || outgoing.row_ref.sink.is_some() {
+            self.begin_to_confirmed.add(since(created, clock.at(answered)));
         }
         if in_ready {
             let claimed = clock.at(claim.at);
@@ -58,9 +51,9 @@ impl Series {
         }
     }
 
-    /// Attempts that failed and were charged.
+    /// Attempts that failed and were charged: those before another one, and the last ones.
     pub(crate) fn failed(&self) -> u64 {
-        self.outcomes[1] + self.outcomes[2] + self.outcomes[3]
+        self.retried + self.dead[reason(DeadReason::Exhausted)] + self.dead[reason(DeadReason::Permanent)]
     }
 }
 
@@ -76,14 +69,8 @@ fn outcome(outcome: &Outcome) -> usize {
 }
 
 pub(crate) fn reason(reason: DeadReason) -> usize {
-    match reason {
-        DeadReason::Exhausted => 0,
-        DeadReason::Permanent => 1,
-        DeadReason::Expired => 2,
-        DeadReason::Unroutable => 3,
-        DeadReason::Unreadable => 4,
-        DeadReason::Crashed => 5,
-    }
+    // It is always found: the list has all of them.
+    REASONS.iter().position(|listed| *listed == reason).unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use hyper::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::{Method, Request, Response, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::rt::TokioIo;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::{AbortHandle, JoinSet};
@@ -21,17 +21,17 @@ use tokio::time::{Instant, sleep, sleep_until};
 use crate::render;
 use crate::watch::Watch;
 
-/// How many connections may be open. One more takes the place of the one that has asked nothing for the longest time: whoever
-/// keeps connections open keeps no probe from being answered.
+/// How many connections may be open. A further one replaces the one that has been idle for longest, so that open connections
+/// cannot block the probes.
 const CONNECTIONS: usize = 64;
-/// How long a connection stays open after its last question, which is as long as the answer may take to be read.
+/// How long a connection stays open after its last request. The client has to read the answer in this time.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How many may read the metrics at the same time: that text is the only long one.
+/// How many clients may read the metrics at the same time: that answer is the only long one.
 const READERS: usize = 4;
-/// How much of an answer is handed over at a time.
+/// How much of an answer is written at a time.
 const PIECE: usize = 64 << 10;
 
-/// Answers until it is dropped.
+/// Serves requests until it is dropped.
 pub(crate) async fn serve(watch: Watch, listener: TcpListener) {
     let readers = Arc::new(Semaphore::new(READERS));
     let mut tasks = JoinSet::new();
@@ -64,7 +64,7 @@ struct Open {
     until: watch::Receiver<Instant>,
 }
 
-/// Answers one connection, until it has been quiet for long.
+/// Serves one connection until it has been idle for too long.
 async fn attend(stream: TcpStream, watch: Watch, readers: Arc<Semaphore>, until: watch::Sender<Instant>) {
     let mut expiry = until.subscribe();
     let answered = service_fn(move |request| {
@@ -72,9 +72,8 @@ async fn attend(stream: TcpStream, watch: Watch, readers: Arc<Semaphore>, until:
         let response = answer(&watch, &readers, &request);
         async move { Ok::<_, Infallible>(response) }
     });
+    // No separate timeout for headers: the idle timeout ends the connection in any case.
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .header_read_timeout(PATIENCE)
         .keep_alive(true)
         .serve_connection(TokioIo::new(stream), answered);
     let expired = async move {
@@ -87,7 +86,7 @@ async fn attend(stream: TcpStream, watch: Watch, readers: Arc<Semaphore>, until:
         }
     };
     tokio::select! {
-        // Whoever hangs up early has had enough.
+        // A client may close early.
         _ = connection => {}
         () = expired => {}
     }
@@ -110,15 +109,11 @@ fn answer(watch: &Watch, readers: &Arc<Semaphore>, request: &Request<Incoming>) 
             }
             Err(_) => text(
                 StatusCode::SERVICE_UNAVAILABLE,
-                format!("{READERS} others read the metrics at the moment: ask again\n"),
+                format!("{READERS} clients are reading the metrics; try again\n"),
             ),
         },
-        "/live" => probe(
-            watch.is_alive(),
-            "alive",
-            "the relay has given no sign of life for long",
-        ),
-        "/startup" => probe(watch.has_started(), "started", "the relay has not begun to work"),
+        "/live" => probe(watch.is_alive(), "alive", "the relay's loop hangs"),
+        "/startup" => probe(watch.has_started(), "started", "the relay has not started to work"),
         "/ready" => {
             let readiness = watch.readiness();
             let body = format!("{}\n", readiness.to_json());
@@ -127,15 +122,15 @@ fn answer(watch: &Watch, readers: &Arc<Semaphore>, request: &Request<Incoming>) 
         "/" => text(StatusCode::OK, "/metrics\n/live\n/ready\n/startup\n".to_owned()),
         _ => text(
             StatusCode::NOT_FOUND,
-            "there is /metrics, /live, /ready and /startup\n".to_owned(),
+            "not found; use /metrics, /live, /ready or /startup\n".to_owned(),
         ),
     }
 }
 
-/// What is answered, piece by piece as it is read.
+/// The body of an answer, written in pieces as the client reads it.
 struct Answer {
     left: Bytes,
-    /// Given back when it is read.
+    /// Released when the body has been read.
     reader: Option<OwnedSemaphorePermit>,
 }
 

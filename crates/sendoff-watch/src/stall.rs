@@ -1,4 +1,4 @@
-//! The stall detector: messages are ready, and nobody takes them.
+//! The stall detector: messages are ready, and no relay takes them.
 
 use std::time::Duration;
 
@@ -6,27 +6,27 @@ use rustc_hash::FxHashMap;
 use sendoff::store::{Lane, LaneHead};
 use tokio::time::Instant;
 
-/// Remembers since when the first message of a lane has been there unclaimed.
+/// Remembers since when the first message of each lane has been unclaimed.
 #[derive(Debug, Default)]
 pub(crate) struct Stall {
     unclaimed: FxHashMap<Lane, (i64, Instant)>,
 }
 
-/// A message that nobody takes.
+/// A message that no relay takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stalled {
     pub(crate) lane: Lane,
     pub(crate) seq: i64,
-    /// For how long this has been seen.
+    /// How long it has been unclaimed.
     pub(crate) unclaimed: Duration,
 }
 
 impl Stall {
-    /// Takes note of the lanes' first messages; `mine` are the lanes of this relay, with what is in hand of each. Returns the
-    /// message that has been left alone for longest, if that is `after` or more.
+    /// Records the lanes' first messages; `mine` are the lanes of this relay, with the messages in flight of each. Returns the
+    /// message that has been unclaimed for longest, if that is `after` or more.
     ///
-    /// A message is claimed while a relay has messages of its lane in hand. What another relay that is alive has in hand is
-    /// not known here: it watches its own lanes.
+    /// A message is claimed while a relay has messages of its lane in flight. What another live relay has in flight is
+    /// not known here: that relay watches its own lanes.
     pub(crate) fn look(
         &mut self,
         now: Instant,
@@ -37,7 +37,7 @@ impl Stall {
         let mut found = FxHashMap::default();
         for head in heads {
             let claimed = match mine.iter().find(|(lane, _)| *lane == head.lane) {
-                Some((_, in_hand)) => *in_hand > 0,
+                Some((_, in_flight)) => *in_flight > 0,
                 None => head.held,
             };
             if claimed {
@@ -60,7 +60,7 @@ impl Stall {
             .max_by_key(|stalled| (stalled.unclaimed, stalled.lane))
     }
 
-    /// Nothing was seen, or nothing is to be claimed.
+    /// There was no answer, or there is nothing to claim.
     pub(crate) fn forget(&mut self) {
         self.unclaimed.clear();
     }
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(seen(&mut stall, 59, &heads, &[]), None);
         assert_eq!(seen(&mut stall, 60, &heads[..1], &[]), Some(1));
         assert_eq!(seen(&mut stall, 61, &[], &[]), None, "it is gone");
-        assert_eq!(seen(&mut stall, 62, &heads[..1], &[]), None, "it counts from anew");
+        assert_eq!(seen(&mut stall, 62, &heads[..1], &[]), None, "the time starts again");
     }
 
     #[test]
@@ -108,14 +108,14 @@ mod tests {
     }
 
     #[test]
-    fn messages_in_hand_and_lanes_of_others_are_claimed() {
+    fn messages_in_flight_and_lanes_of_others_are_claimed() {
         let mut stall = Stall::default();
         let heads = [head(1, 10, true), head(2, 11, true)];
         for at in [0, 100, 200] {
             assert_eq!(
                 seen(&mut stall, at, &heads, &[(1, 3)]),
                 None,
-                "lane 2 is another relay's"
+                "lane 2 belongs to another relay"
             );
         }
         assert_eq!(seen(&mut stall, 300, &heads, &[(1, 0)]), None);

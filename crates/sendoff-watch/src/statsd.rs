@@ -1,4 +1,4 @@
-//! The same figures for DogStatsD, by UDP or a Unix socket.
+//! The same metrics for DogStatsD, by UDP or a Unix socket.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
@@ -11,18 +11,18 @@ use tokio::net::UdpSocket;
 use tokio::net::UnixDatagram;
 use tokio::time::{sleep, timeout};
 
-use crate::figures::Figures;
+use crate::figures::{Figures, shortened};
 use crate::health::Health;
 use crate::subject::Subject;
 
-/// How much goes into one datagram: what fits into a packet of the usual size.
+/// The size of a datagram: it fits into a packet of the usual size.
 const DATAGRAM: usize = 1432;
-/// How often figures are sent.
+/// How often metrics are sent.
 const INTERVAL: Duration = Duration::from_secs(1);
-/// How long a socket may take to have room for a datagram.
+/// How long to wait until a socket has room for a datagram.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Where to send figures.
+/// Where to send metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatsdTarget {
     /// By UDP.
@@ -36,30 +36,34 @@ pub enum StatsdTarget {
     Unix(PathBuf),
 }
 
-/// How to send figures.
+/// How to send metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsdConfig {
     /// Where to.
     pub target: StatsdTarget,
-    /// What all names start with.
+    /// The prefix of all names.
     pub prefix: String,
-    /// The tag that says which topic a figure is about.
+    /// The name of the tag with the topic.
     pub topic_tag: String,
-    /// Tags that every figure has, such as `env:prod`.
+    /// Tags of every metric, such as `env:prod`.
     pub tags: Vec<String>,
+    /// Whether counters are called as in django-celery-outbox, where a message has one delivery.
+    pub drop_in: bool,
 }
 
-/// What was sent so far, to tell what is new.
+/// The values sent so far, to compute what is new.
 #[derive(Default)]
 pub(crate) struct Sent {
     by_topic: FxHashMap<String, [u64; 3]>,
 }
 
-/// The counters, in the order of the numbers in [`Sent`].
-const COUNTERS: [&str; 3] = ["messages.published", "messages.failed", "messages.exceeded"];
+/// The counters, in the order of the numbers in [`Sent`]. Their names have their unit.
+const COUNTERS: [&str; 3] = ["deliveries.published", "attempts.failed", "deliveries.exceeded"];
+/// The same as django-celery-outbox calls them.
+const DROP_IN_COUNTERS: [&str; 3] = ["messages.published", "messages.failed", "messages.exceeded"];
 
 impl StatsdConfig {
-    /// One line a figure: what is new since the last time, and the gauges.
+    /// One line per metric: what is new since the last time, and the gauges.
     pub(crate) fn lines(&self, figures: &mut Figures, health: &Health, sent: &mut Sent) -> Vec<String> {
         let mut now: FxHashMap<&str, [u64; 3]> = FxHashMap::default();
         for (topic, _, series) in figures.all() {
@@ -69,16 +73,16 @@ impl StatsdConfig {
                 *count += new;
             }
         }
+        let counters = if self.drop_in { DROP_IN_COUNTERS } else { COUNTERS };
         let mut topics: Vec<_> = now.into_iter().collect();
         topics.sort_unstable();
         let mut lines = Vec::new();
         for (topic, counts) in topics {
             let before = sent.by_topic.entry(topic.to_owned()).or_default();
-            for ((name, count), before) in COUNTERS.iter().zip(counts).zip(before) {
+            for ((name, count), before) in counters.iter().zip(counts).zip(before) {
                 let new = count - std::mem::replace(before, count);
                 if new > 0 {
-                    let tag = format!("{}:{}", self.topic_tag, cleaned(topic));
-                    lines.push(self.line(name, new, "c", Some(tag)));
+                    lines.push(self.line(name, new, "c", Some(tag(&self.topic_tag, topic))));
                 }
             }
         }
@@ -86,9 +90,9 @@ impl StatsdConfig {
             let ms = (took.as_micros() as f64) / 1000.0;
             lines.push(self.line("batch.duration_ms", ms, "ms", None));
         }
-        if let Some(vitals) = &health.vitals {
-            lines.push(self.line("queue.depth", vitals.ready + vitals.waiting, "g", None));
-            lines.push(self.line("dead_letter.count", vitals.dead, "g", None));
+        if let Some(store_health) = &health.store_health {
+            lines.push(self.line("queue.depth", store_health.ready + store_health.waiting, "g", None));
+            lines.push(self.line("dead_letter.count", store_health.dead, "g", None));
         }
         lines
     }
@@ -106,17 +110,18 @@ impl StatsdConfig {
     }
 }
 
-/// A topic as a tag can hold it.
-fn cleaned(topic: &str) -> String {
+/// A tag whose value is a name. Producers choose topics freely, so the value must not end the tag, the line or the datagram.
+fn tag(of: &str, name: &str) -> String {
     let letter = |letter| match letter {
         ',' | '|' | '#' => '_',
         letter if char::is_control(letter) => '_',
         letter => letter,
     };
-    topic.chars().map(letter).collect()
+    let name: String = shortened(name).chars().map(letter).collect();
+    format!("{of}:{name}")
 }
 
-/// Lines put together into datagrams.
+/// Packs lines into datagrams.
 fn packed(lines: Vec<String>) -> Vec<String> {
     let mut datagrams: Vec<String> = Vec::new();
     for line in lines {
@@ -164,7 +169,7 @@ impl Socket {
         }
     }
 
-    /// What the other side has no room for is lost, as StatsD has it.
+    /// Datagrams that the receiver has no room for are lost, as usual with StatsD.
     async fn send(&self, datagram: &[u8]) -> std::io::Result<usize> {
         let sent = async {
             match self {
@@ -180,7 +185,7 @@ impl Socket {
     }
 }
 
-/// Sends what is new, again and again, and once more at the end.
+/// Sends new values periodically, and once more at the end.
 pub(crate) struct Sender {
     subjects: Vec<(Arc<Subject>, StatsdConfig, Sent)>,
     target: StatsdTarget,
@@ -193,7 +198,7 @@ impl Sender {
         let with_config = |subject: &Arc<Subject>| {
             let mut config = config.clone();
             if !subject.name().is_empty() {
-                config.tags.push(format!("source:{}", subject.name()));
+                config.tags.push(tag("source", subject.name()));
             }
             (subject.clone(), config, Sent::default())
         };
@@ -225,11 +230,11 @@ impl Sender {
             };
             match sent {
                 Ok(_) => self.complained = false,
-                // Nobody listens there yet, or any more; or there is no room.
+                // No process listens there yet, or any more; or there is no room.
                 Err(error) => {
                     self.socket = None;
                     if !std::mem::replace(&mut self.complained, true) {
-                        tracing::warn!(event = "statsd_failed", %error, "figures cannot be sent to StatsD");
+                        tracing::warn!(event = "statsd_failed", %error, "cannot send metrics to StatsD");
                     }
                 }
             }
@@ -248,10 +253,13 @@ impl Sender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::LONGEST_NAME;
 
     #[test]
     fn datagrams_are_filled_and_not_overfilled() {
-        let lines: Vec<String> = (0..100).map(|n| format!("sendoff.messages.published:{n}|c")).collect();
+        let lines: Vec<String> = (0..100)
+            .map(|n| format!("sendoff.deliveries.published:{n}|c"))
+            .collect();
         let datagrams = packed(lines.clone());
         assert!(datagrams.len() < 4 && datagrams.iter().all(|datagram| datagram.len() <= DATAGRAM));
         assert_eq!(datagrams.join("\n"), lines.join("\n"));
@@ -264,20 +272,62 @@ mod tests {
             prefix: "sendoff".to_owned(),
             topic_tag: "topic".to_owned(),
             tags: Vec::new(),
+            drop_in: false,
         };
         let (mut figures, health, mut sent) = (Figures::new(10, true), Health::default(), Sent::default());
         let mut lines = |figures: &mut Figures| config.lines(figures, &health, &mut sent);
         for _ in 0..3 {
             figures.dead("a", "out", sendoff::store::DeadReason::Expired);
         }
-        assert_eq!(lines(&mut figures), ["sendoff.messages.exceeded:3|c|#topic:a"]);
+        assert_eq!(lines(&mut figures), ["sendoff.deliveries.exceeded:3|c|#topic:a"]);
         assert!(lines(&mut figures).is_empty());
         figures.dead("a", "other", sendoff::store::DeadReason::Expired);
-        assert_eq!(lines(&mut figures), ["sendoff.messages.exceeded:1|c|#topic:a"]);
+        assert_eq!(lines(&mut figures), ["sendoff.deliveries.exceeded:1|c|#topic:a"]);
     }
 
     #[test]
-    fn topics_become_tags_that_cannot_break_a_line() {
-        assert_eq!(cleaned("a.b:c,d|e#f\ng"), "a.b:c_d_e_f_g");
+    fn names_become_tags_that_cannot_break_a_line() {
+        assert_eq!(
+            tag("topic", "a.b:c,d|e#f\ng\0h\x1b[31mi\u{85}"),
+            "topic:a.b:c_d_e_f_g_h_[31mi_"
+        );
+        let long = tag("topic", &format!("{}\n", "é|".repeat(500_000)));
+        assert!(
+            long.len() <= "topic:".len() + LONGEST_NAME && long.ends_with('…'),
+            "{long}"
+        );
+    }
+
+    #[test]
+    fn whatever_producers_and_configurations_call_things_a_datagram_has_one_line_a_figure() {
+        let config = StatsdConfig {
+            target: StatsdTarget::Unix("/nowhere".into()),
+            prefix: "sendoff".to_owned(),
+            topic_tag: "topic".to_owned(),
+            tags: vec!["env:prod".to_owned()],
+            drop_in: false,
+        };
+        let name = format!("x:1|g\n#,\r\0{}", "|é\n".repeat(400_000));
+        let subject = Arc::new(Subject::new(&name, 10, false, Duration::from_secs(60)));
+        for sink in ["out", &name] {
+            subject.figures().dead(&name, sink, sendoff::store::DeadReason::Expired);
+        }
+        let mut sender = Sender::new(std::slice::from_ref(&subject), config);
+        let (_, config, sent) = &mut sender.subjects[0];
+        let lines = config.lines(&mut subject.figures(), &subject.health(), sent);
+        let datagrams = packed(lines);
+        let [datagram] = &datagrams[..] else {
+            panic!("{datagrams:?}")
+        };
+        assert!(!datagram.contains(char::is_control), "{datagram:?}");
+        let parts: Vec<&str> = datagram.split('|').collect();
+        assert_eq!(parts[..2], ["sendoff.deliveries.exceeded:2", "c"]);
+        let tags: Vec<&str> = parts[2].strip_prefix('#').unwrap().split(',').collect();
+        assert_eq!((parts.len(), tags.len(), tags[1]), (3, 3, "env:prod"), "{datagram}");
+        for (tag, of) in [(tags[0], "topic:"), (tags[2], "source:")] {
+            let name = tag.strip_prefix(of).unwrap();
+            assert!(name.starts_with("x:1_g____") && name.len() <= LONGEST_NAME, "{tag}");
+            assert!(!name.contains('#'), "{tag}");
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! One relay that is watched.
+//! One watched relay.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, MigrateStore, RelayStore, Vitals};
-use sendoff::{Delivery, Error, Result, Sink};
-use sendoff_relay::{Observer, PublishedBatch, Pulse, SettledBatch};
+use sendoff::store::{DeadReason, MigrateStore, RelayStore, StoreHealth};
+use sendoff::{Error, Outgoing, Result, Sink};
+use sendoff_relay::{Observer, PublishedBatch, RelayHealth, SettledBatch};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
@@ -13,20 +13,20 @@ use crate::clock::Clock;
 use crate::figures::Figures;
 use crate::health::Health;
 
-/// One relay that is watched: its [`Observer`].
+/// One watched relay: its [`Observer`].
 pub struct Subject {
-    /// The label `source` of its metrics; empty where there is one relay.
+    /// The label `source` of its metrics; empty if there is only one relay.
     name: String,
     figures: Mutex<Figures>,
     health: Mutex<Health>,
-    pulses: watch::Sender<Option<Instant>>,
+    relay_healths: watch::Sender<Option<Instant>>,
 }
 
-/// What a relay works with, to be looked at.
+/// The parts of a relay that the watch checks.
 pub struct Surroundings {
     /// Its store.
     pub store: Arc<dyn RelayStore>,
-    /// Tells whether the tables are what they should be.
+    /// Checks the version of the tables.
     pub migrate: Option<Arc<dyn MigrateStore>>,
     /// Its sinks, by name.
     pub sinks: Vec<(Arc<str>, Arc<dyn Sink>)>,
@@ -38,29 +38,29 @@ impl Subject {
             name: name.to_owned(),
             figures: Mutex::new(Figures::new(topics, with_durations)),
             health: Mutex::new(Health::new(stall_after)),
-            pulses: watch::channel(None).0,
+            relay_healths: watch::channel(None).0,
         }
     }
 
-    /// How the outbox is, from a relay of another make, which was asked then: where there is one of ours, the watch asks
-    /// its store.
-    pub fn tell_vitals(&self, asked: Instant, vitals: Vitals) {
+    /// Reports the health of the outbox, for relays without a [`sendoff::store::RelayStore`]. For all others the watch asks
+    /// the store.
+    pub fn tell_store_health(&self, asked: Instant, store_health: StoreHealth) {
         let now = Instant::now();
-        self.figures().clock = Some(Clock::new(asked, now, vitals.now));
-        self.health().looked(Some(vitals), now);
+        self.figures().clock = Some(Clock::new(asked, now, store_health.now));
+        self.health().looked(Some(store_health), now);
     }
 
-    /// The same, where the database gave no answer.
+    /// The same, when the database did not answer.
     pub fn tell_unanswered(&self, why: &Error) {
         self.health().look_failed(why.to_string(), Instant::now());
     }
 
-    /// Whether the tables of such a relay are what they should be.
+    /// Reports the check of the tables of such a relay.
     pub fn tell_schema(&self, checked: &Result<()>) {
         self.health().schema_checked(checked);
     }
 
-    /// Whether a sink of such a relay can be reached.
+    /// Reports whether a sink of such a relay can be reached.
     pub fn tell_checked(&self, sink: &Arc<str>, checked: Result<(), String>) {
         self.health().sink_checked(sink, checked);
     }
@@ -77,8 +77,8 @@ impl Subject {
         self.health.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn pulses(&self) -> watch::Receiver<Option<Instant>> {
-        self.pulses.subscribe()
+    pub(crate) fn relay_healths(&self) -> watch::Receiver<Option<Instant>> {
+        self.relay_healths.subscribe()
     }
 }
 
@@ -87,12 +87,12 @@ impl Observer for Subject {
         self.figures().published(batch);
     }
 
-    fn retried(&self, delivery: &Delivery, leg: &str) {
-        self.figures().retried(&delivery.topic, leg);
+    fn retried(&self, outgoing: &Outgoing, sink: &str) {
+        self.figures().retried(&outgoing.topic, sink);
     }
 
-    fn dead_lettered(&self, delivery: &Delivery, leg: &str, reason: DeadReason) {
-        self.figures().dead(&delivery.topic, leg, reason);
+    fn dead_lettered(&self, outgoing: &Outgoing, sink: &str, reason: DeadReason) {
+        self.figures().dead(&outgoing.topic, sink, reason);
     }
 
     fn settled(&self, settled: &SettledBatch) {
@@ -103,8 +103,8 @@ impl Observer for Subject {
         self.figures().history_changes += 1;
     }
 
-    fn pulse(&self, pulse: &Pulse) {
-        self.health().pulse = Some(pulse.clone());
-        self.pulses.send_replace(Some(pulse.at));
+    fn relay_health(&self, relay_health: &RelayHealth) {
+        self.health().relay_health = Some(relay_health.clone());
+        self.relay_healths.send_replace(Some(relay_health.at));
     }
 }

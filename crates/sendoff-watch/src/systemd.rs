@@ -1,4 +1,4 @@
-//! Telling systemd that the service is up, and that it still works.
+//! Notifies systemd that the service has started, and that it still works.
 
 use std::ffi::OsString;
 use std::time::Duration;
@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::health::SILENCE;
 
-/// How systemd wants to be told: a unit with `Type=notify`, and `WatchdogSec=` if it is to restart a service that hangs.
+/// How to notify systemd. The unit has `Type=notify`, and `WatchdogSec=` if systemd should restart a service that hangs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Systemd {
     socket: OsString,
@@ -16,11 +16,11 @@ pub struct Systemd {
 }
 
 impl Systemd {
-    /// As the environment of the process says; `None` when systemd does not ask to be told.
+    /// Reads the environment of the process; `None` when systemd does not expect notifications.
     pub fn from_env(variable: impl Fn(&str) -> Option<OsString>, pid: u32) -> Option<Self> {
         let socket = variable("NOTIFY_SOCKET").filter(|socket| !socket.is_empty())?;
         let number = |name: &str| variable(name)?.to_str()?.parse::<u64>().ok();
-        // Set for this process, or for nobody in particular.
+        // Set for this process, or for no particular one.
         let is_meant = number("WATCHDOG_PID").is_none_or(|meant| meant == u64::from(pid));
         let watchdog = number("WATCHDOG_USEC").filter(|micros| is_meant && *micros > 0);
         Some(Self {
@@ -29,19 +29,19 @@ impl Systemd {
         })
     }
 
-    /// Sends a state. That nobody listens is no error of the relay's.
+    /// Sends a state. The relay works even if this fails.
     pub(crate) fn tell(&self, state: &str) {
         #[cfg(unix)]
         if let Err(error) = send(&self.socket, state) {
-            tracing::debug!(event = "systemd_failed", %error, state, "systemd could not be told");
+            tracing::debug!(event = "systemd_failed", %error, state, "cannot notify systemd");
         }
         #[cfg(not(unix))]
         let _ = state;
     }
 
-    /// Tells that the relay is up with its first pulse, and then keeps the watchdog quiet for as long as there are pulses.
-    pub(crate) async fn keep_telling(self, mut pulses: watch::Receiver<Option<Instant>>) {
-        if pulses.wait_for(Option::is_some).await.is_err() {
+    /// Reports the relay as started with its first health report, then feeds the watchdog with every further one.
+    pub(crate) async fn keep_telling(self, mut relay_healths: watch::Receiver<Option<Instant>>) {
+        if relay_healths.wait_for(Option::is_some).await.is_err() {
             return;
         }
         self.tell("READY=1\nSTATUS=delivering");
@@ -49,8 +49,8 @@ impl Systemd {
             return std::future::pending().await;
         };
         loop {
-            // Only one that comes from now on counts.
-            match timeout(SILENCE, pulses.changed()).await {
+            // Only health reports from now on count.
+            match timeout(SILENCE, relay_healths.changed()).await {
                 Ok(Ok(())) => self.tell("WATCHDOG=1"),
                 Ok(Err(_)) => return,
                 Err(_) => {}

@@ -1,4 +1,4 @@
-//! Everything put together.
+//! The watch: starts and holds all parts.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -21,24 +21,24 @@ use crate::{liveness, render, serve};
 /// How a relay is watched.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchConfig {
-    /// Where to answer `/metrics` and the probes, such as `127.0.0.1:9464`; `None` is nowhere.
+    /// Where to serve `/metrics` and the probes, such as `127.0.0.1:9464`; `None` serves nothing.
     pub listen: Option<String>,
-    /// How often the database is asked how the outbox is.
+    /// How often the database is checked.
     pub interval: Duration,
-    /// After how long it is a stall that nobody takes a ready message.
+    /// After how long a ready message that no relay takes counts as a stall.
     pub stall_after: Duration,
-    /// How many topics have figures of their own; all others share those of the topic `other`.
+    /// How many topics have their own metrics; all others are counted under the topic `other`.
     pub topics: usize,
-    /// A file to touch as long as the relay works.
+    /// A file to touch while the relay works.
     pub liveness_file: Option<PathBuf>,
-    /// Where to send figures, too.
+    /// Where to send metrics by StatsD.
     pub statsd: Option<StatsdConfig>,
-    /// How systemd wants to be told.
+    /// How to notify systemd.
     pub systemd: Option<Systemd>,
 }
 
 impl WatchConfig {
-    /// Whether nobody would hear or see anything of it.
+    /// Whether nothing is configured.
     pub fn is_off(&self) -> bool {
         self.listen.is_none() && self.liveness_file.is_none() && self.statsd.is_none() && self.systemd.is_none()
     }
@@ -62,7 +62,7 @@ impl Default for WatchConfig {
 ///
 /// ```
 /// use std::sync::Arc;
-/// use sendoff_relay::Relay;
+/// use sendoff_relay::{CancellationToken, Relay};
 /// use sendoff_watch::{Surroundings, Watch, WatchConfig};
 ///
 /// # async fn run(store: Arc<dyn sendoff::store::RelayStore>, sink: Arc<dyn sendoff::Sink>) -> sendoff::Result<()> {
@@ -75,7 +75,7 @@ impl Default for WatchConfig {
 ///     .build()?;
 /// let surroundings = Surroundings { store, migrate: None, sinks: relay.sinks() };
 /// let watching = watch.start(vec![(subject, surroundings)]).await?;
-/// relay.run(tokio_util::sync::CancellationToken::new()).await?;
+/// relay.run(CancellationToken::new()).await?;
 /// watching.end().await;
 /// # Ok(())
 /// # }
@@ -87,7 +87,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// A watch that has seen nothing yet.
+    /// A watch without relays.
     pub fn new(config: WatchConfig) -> Self {
         Self {
             config: Arc::new(config),
@@ -95,8 +95,8 @@ impl Watch {
         }
     }
 
-    /// Adds a relay, whose observer it returns. The name tells several relays of a process apart, by the label `source`;
-    /// with an empty one there is no such label.
+    /// Adds a relay and returns its observer. The name is the label `source`, which distinguishes several relays of a
+    /// process; with an empty name there is no label.
     pub fn subject(&mut self, name: &str) -> Arc<Subject> {
         let WatchConfig {
             topics, stall_after, ..
@@ -106,7 +106,7 @@ impl Watch {
         subject
     }
 
-    /// Starts everything that is configured, and takes a first look at the stores.
+    /// Starts everything that is configured, and checks the stores once.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the address cannot be listened on.
@@ -115,9 +115,9 @@ impl Watch {
         let mut address = None;
         if let Some(listen) = &self.config.listen {
             let refused = |error: std::io::Error| {
-                Error::new(ErrorKind::Invalid, format!("nobody can be answered at {listen}"))
+                Error::new(ErrorKind::Invalid, format!("cannot listen on {listen}"))
                     .because(error.to_string())
-                    .next_step("use a free address of this machine, such as 127.0.0.1:9464")
+                    .next_step("set watch.listen to a free address of this machine, such as 127.0.0.1:9464")
                     .with_source(error)
             };
             let listener = TcpListener::bind(listen).await.map_err(refused)?;
@@ -127,7 +127,7 @@ impl Watch {
             tasks.spawn(serve::serve(self.clone(), listener));
         }
         let interval = self.config.interval.min(self.config.stall_after / 4);
-        // Latencies are measured by the database's clock, so it has to be known before the first message comes.
+        // Latencies are measured by the database's clock, so it must be known before the first message arrives.
         let mut first_looks = JoinSet::new();
         for (subject, surroundings) in watched {
             let Surroundings { store, migrate, sinks } = surroundings;
@@ -137,12 +137,12 @@ impl Watch {
             tasks.spawn(keep_checking(subject, sinks));
         }
         first_looks.join_all().await;
-        let pulses = self.pulses(&mut tasks);
+        let relay_healths = self.relay_healths(&mut tasks);
         if let Some(path) = &self.config.liveness_file {
-            tasks.spawn(liveness::keep_touching(path.clone(), pulses.clone()));
+            tasks.spawn(liveness::keep_touching(path.clone(), relay_healths.clone()));
         }
         if let Some(systemd) = &self.config.systemd {
-            tasks.spawn(systemd.clone().keep_telling(pulses));
+            tasks.spawn(systemd.clone().keep_telling(relay_healths));
         }
         let statsd = self.config.statsd.clone().map(|config| {
             let (stop, stopped) = tokio::sync::oneshot::channel::<()>();
@@ -178,21 +178,21 @@ impl Watch {
         }
     }
 
-    /// Whether all relays work, or have yet to begin.
+    /// Whether all relays work, or have not started yet.
     pub fn is_alive(&self) -> bool {
         let now = Instant::now();
         self.subjects.iter().all(|subject| subject.health().is_alive(now))
     }
 
-    /// Whether all relays have begun to work.
+    /// Whether all relays have started to work.
     pub fn has_started(&self) -> bool {
         self.subjects.iter().all(|subject| subject.health().has_started())
     }
 
-    /// Pulses of all relays as one: there are some as long as every one is alive.
-    fn pulses(&self, tasks: &mut JoinSet<()>) -> watch::Receiver<Option<Instant>> {
+    /// One stream of health reports for all relays: it reports only while every relay is alive.
+    fn relay_healths(&self, tasks: &mut JoinSet<()>) -> watch::Receiver<Option<Instant>> {
         if let [only] = &*self.subjects {
-            return only.pulses();
+            return only.relay_healths();
         }
         let (sender, receiver) = watch::channel(None);
         let watch = self.clone();
@@ -208,7 +208,7 @@ impl Watch {
     }
 }
 
-/// A watch at work. Dropping it ends it.
+/// A running watch. Dropping it ends it.
 pub struct Watching {
     address: Option<SocketAddr>,
     _tasks: JoinSet<()>,
@@ -217,12 +217,12 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// Where it answers.
+    /// The address it listens on.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Ends it, once the relay has stopped: what is not sent yet is sent.
+    /// Ends it after the relay has stopped, and sends the remaining metrics.
     pub async fn end(mut self) {
         if let Some(systemd) = &self.systemd {
             systemd.tell("STOPPING=1");

@@ -68,6 +68,27 @@ async fn a_connection_that_asks_nothing_is_closed() {
 }
 
 #[tokio::test]
+async fn a_connection_whose_question_never_ends_is_closed() {
+    let (watching, address) = watching().await;
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut reading, mut writing) = stream.into_split();
+    let trickle = tokio::spawn(async move {
+        let _ = writing.write_all(b"GET /live HTTP/1.1\r\n").await;
+        // Every header comes in time, and there is always one more.
+        while writing.write_all(b"x: y\r\n").await.is_ok() {
+            tokio::time::sleep(Duration::from_millis(500)).await;
+        }
+    });
+    let mut answer = Vec::new();
+    let read = timeout(Duration::from_secs(60), reading.read_to_end(&mut answer)).await;
+    // However it ends: what is sent to a closed connection may reset it.
+    let _ = read.expect("it is closed");
+    assert_eq!(answer, b"", "it was no question");
+    trickle.abort();
+    watching.end().await;
+}
+
+#[tokio::test]
 async fn several_questions_go_over_one_connection() {
     let (watching, address) = watching().await;
     let mut stream = asking(address, "/live").await;

@@ -12,22 +12,21 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{EmitStore, RelayCard, RelayStore};
-use sendoff::{Delivery, Error, ErrorKind, Message, Outcome, Sink};
-use sendoff_relay::{Relay, RetryPolicy, TopicPolicy};
+use sendoff::{Error, ErrorKind, Message, Outcome, Outgoing, Sink};
+use sendoff_relay::{CancellationToken, Relay, RetryPolicy, TopicPolicy};
 use sendoff_testkit::MemoryStore;
 use sendoff_watch::{FAMILIES, Kind, StatsdConfig, StatsdTarget, Surroundings, Systemd, Watch, WatchConfig, Watching};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpStream, UdpSocket, UnixDatagram};
 use tokio::task::JoinHandle;
-use tokio_util::sync::CancellationToken;
 
 /// `never` fails for good, `again` the first time; the rest is delivered.
 struct Post;
 
 #[async_trait]
 impl Sink for Post {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let outcome = |delivery: &Arc<Delivery>| match (delivery.topic.as_str(), delivery.attempts) {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        let outcome = |outgoing: &Arc<Outgoing>| match (outgoing.topic.as_str(), outgoing.attempts) {
             ("never", _) => Outcome::Permanent("no".into()),
             ("again", 0) => Outcome::Temporary("not yet".into()),
             ("down", _) => Outcome::SinkDown("out of order".into()),
@@ -46,7 +45,7 @@ struct Unreachable;
 
 #[async_trait]
 impl Sink for Unreachable {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         vec![Outcome::SinkDown("nobody there".into()); batch.len()]
     }
 
@@ -167,7 +166,7 @@ async fn metrics_tell_what_became_of_messages_and_how_long_it_took() {
             metrics.get(&again) == Some(&1.0)
                 && metrics["sendoff_settled_rows_total"] == 5.0
                 && metrics.get("sendoff_lanes_owned").is_some_and(|lanes| *lanes > 0.0)
-                && metrics.get("sendoff_messages{state=\"dead\"}") == Some(&1.0)
+                && metrics.get("sendoff_rows{state=\"dead\"}") == Some(&1.0)
         })
         .await;
     let value = |name: &str| *metrics.get(name).unwrap_or_else(|| panic!("{name} in {metrics:#?}"));
@@ -185,7 +184,7 @@ async fn metrics_tell_what_became_of_messages_and_how_long_it_took() {
         ("emit_to_ready", 2.0),
         ("ready_to_claimed", 2.0),
         ("claimed_to_confirmed", 2.0),
-        ("commit_to_publish", 2.0),
+        ("begin_to_confirmed", 2.0),
     ] {
         let labels = "topic=\"fine\",sink=\"post\"";
         assert_eq!(value(&format!("sendoff_{stage}_seconds_count{{{labels}}}")), count);
@@ -198,14 +197,14 @@ async fn metrics_tell_what_became_of_messages_and_how_long_it_took() {
     }
     // What was tried twice came late, and was ready only once.
     assert_eq!(
-        value("sendoff_commit_to_publish_seconds_count{topic=\"again\",sink=\"post\"}"),
+        value("sendoff_begin_to_confirmed_seconds_count{topic=\"again\",sink=\"post\"}"),
         1.0
     );
     assert!(!metrics.contains_key("sendoff_ready_to_claimed_seconds_count{topic=\"again\",sink=\"post\"}"));
     assert_eq!(value("sendoff_sink_state{sink=\"post\",state=\"up\"}"), 1.0);
-    assert_eq!(value("sendoff_messages{state=\"ready\"}"), 0.0);
+    assert_eq!(value("sendoff_rows{state=\"ready\"}"), 0.0);
     assert!(value("sendoff_lanes_owned") > 0.0 && value("sendoff_relays") == 1.0);
-    assert_eq!(value("sendoff_wake_rung{rung=\"poll\"}"), 1.0);
+    assert_eq!(value("sendoff_wake_source{wake_source=\"poll\"}"), 1.0);
     assert_eq!(value("sendoff_ready"), 1.0);
     scene.end().await;
 }
@@ -219,7 +218,7 @@ async fn every_metric_has_its_head_and_every_series_a_family() {
         .until("the sinks were checked", |metrics| {
             metrics.contains_key("sendoff_sink_reachable{sink=\"post\"}")
                 && metrics.contains_key("sendoff_retried_total{topic=\"again\",sink=\"post\"}")
-                && metrics.contains_key("sendoff_commit_to_publish_seconds_count{topic=\"fine\",sink=\"post\"}")
+                && metrics.contains_key("sendoff_begin_to_confirmed_seconds_count{topic=\"fine\",sink=\"post\"}")
                 && metrics
                     .contains_key("sendoff_dead_lettered_total{topic=\"never\",sink=\"post\",reason=\"permanent\"}")
         })
@@ -280,7 +279,7 @@ async fn a_relay_that_has_not_begun_is_alive_and_not_ready() {
     let obstacle = &watch.readiness().obstacles[0];
     assert_eq!(
         (obstacle.kind, obstacle.why.as_str()),
-        ("starting", "shop: the relay has not begun to work")
+        ("starting", "shop: the relay has not started to work")
     );
     assert!(
         watch
@@ -329,7 +328,7 @@ async fn a_stall_is_noticed_and_so_is_its_end() {
     // Another relay holds every lane and then falls silent for good, without anybody to take over.
     let other = sendoff::store::OwnerId::random();
     store
-        .enlist(other, &RelayCard::named("other"), Duration::from_secs(3600))
+        .register(other, &RelayCard::named("other"), Duration::from_secs(3600))
         .await
         .unwrap();
     store.acquire(other, usize::MAX).await.unwrap();
@@ -366,7 +365,7 @@ async fn a_database_that_does_not_answer_is_told() {
     scene
         .until("it is ready", |metrics| metrics["sendoff_ready"] == 1.0)
         .await;
-    store.faults().fail(sendoff_testkit::Verb::Vitals, u32::MAX);
+    store.faults().fail(sendoff_testkit::Verb::StoreHealth, u32::MAX);
     scene
         .until("it is noticed", |metrics| {
             metrics["sendoff_obstacle{kind=\"store\"}"] == 1.0 && metrics["sendoff_store_up"] == 0.0
@@ -399,6 +398,7 @@ fn statsd(target: StatsdTarget, prefix: &str, topic_tag: &str, tags: &[&str]) ->
             prefix: prefix.into(),
             topic_tag: topic_tag.into(),
             tags: tags.iter().map(ToString::to_string).collect(),
+            drop_in: prefix == "celery_outbox",
         }),
         ..listening()
     }
@@ -465,7 +465,7 @@ async fn dogstatsd_hears_the_same_by_a_unix_socket_and_the_last_of_it_at_the_end
     let lines = heard(
         receive,
         &[
-            "sendoff.messages.published:1|c|#topic:order.placed",
+            "sendoff.deliveries.published:1|c|#topic:order.placed",
             "sendoff.dead_letter.count:0|g",
         ],
     )

@@ -1,4 +1,4 @@
-//! Where a broker is, without its password.
+//! The address of a broker, printed without its password.
 
 use std::fmt;
 
@@ -8,34 +8,34 @@ use url::Url;
 
 use crate::Secret;
 
-/// The URL of a broker. A password in it prints as `***`, and so does a user without one, which may be a token; secrets
-/// are better kept apart, as a [`Secret`].
+/// The URL of a broker. A password in it prints as `***`. A user without a password prints as `***`, too, because it
+/// may be a token. It is better to keep secrets out of the URL, as a [`Secret`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
 impl Address {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], without the text, which may hold a password.
+    /// [`ErrorKind::Invalid`]. The error does not quote the text, which may hold a password.
     pub fn parse(text: &str) -> Result<Self> {
         let unreadable = |why: String| {
-            Error::new(ErrorKind::Invalid, "the URL cannot be read")
+            Error::new(ErrorKind::Invalid, "the URL cannot be parsed")
                 .because(why)
-                .next_step("write it like scheme://host:port/path")
+                .next_step("use a URL like scheme://host:port/path")
         };
         match Url::parse(text) {
-            // What has no host may be a password in the wrong place.
-            Ok(url) if !url.has_host() && url.scheme() != "unix" => Err(unreadable("it names no host".to_owned())),
+            // A text without a host may be a password in the wrong setting, so it is rejected and not quoted.
+            Ok(url) if !url.has_host() && url.scheme() != "unix" => Err(unreadable("it has no host".to_owned())),
             Ok(url) => Ok(Self(url)),
             Err(error) => Err(unreadable(error.to_string())),
         }
     }
 
-    /// Checks that its scheme is one of these.
+    /// Checks the scheme.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], naming the ones that are allowed.
+    /// [`ErrorKind::Invalid`], with the allowed schemes.
     pub fn with_scheme(&self, allowed: &[&str]) -> Result<&Self> {
         if allowed.contains(&self.0.scheme()) {
             return Ok(self);
@@ -44,7 +44,7 @@ impl Address {
         Err(Error::new(ErrorKind::Invalid, what).next_step(format!("use {}://", allowed.join(":// or "))))
     }
 
-    /// The URL with everything in it, for the driver only.
+    /// The URL with its password, for the driver only.
     pub fn reveal(&self) -> &Url {
         &self.0
     }
@@ -52,11 +52,11 @@ impl Address {
     /// The URL with this password in it, for the driver only.
     ///
     /// # Errors
-    /// What [`Secret::reveal`] says.
+    /// As [`Secret::reveal`].
     pub fn with_password(&self, password: Option<&Secret>) -> Result<Url> {
         let mut url = self.0.clone();
         if let Some(password) = password {
-            // Only a URL without a host refuses, and that has no broker either.
+            // This fails only for a URL without a host, and such a URL has no broker.
             let _ = url.set_password(Some(&password.reveal()?));
         }
         Ok(url)
@@ -71,7 +71,7 @@ impl fmt::Display for Address {
         } else if !shown.username().is_empty() {
             let _ = shown.set_username("***");
         }
-        // Parameters of a URL hold passwords now and then.
+        // Parameters of a URL may hold passwords.
         if shown.query().is_some() {
             shown.set_query(Some("***"));
         }

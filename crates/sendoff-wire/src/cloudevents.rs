@@ -1,26 +1,26 @@
 //! CloudEvents 1.0.
 //!
 //! `type` is the topic, `subject` the aggregate's id, `partitionkey` the ordering key, `time` when the message was
-//! emitted. Trace context goes into the extensions that are made for it (`traceparent`, `tracestate`); any other header
-//! becomes an extension if it can be one (a name of lower-case letters and digits, at most 20, that means nothing else; a
-//! value without control characters), and stays a header as well. All others are in one extension, [`HEADERS`], as a JSON
-//! object in a text: in structured mode, where there may be nothing but the event, and in binary mode those that would be taken
-//! for an attribute.
+//! emitted. Trace context goes into its own extensions (`traceparent`, `tracestate`). Any other header becomes an
+//! extension if it can be one (a name of lower-case letters and digits, at most 20, that is not reserved; a value
+//! without control characters), and stays a header as well. The remaining headers go into one extension, [`HEADERS`],
+//! as the text of a JSON object: in structured mode all of them, because the event may be all that a consumer gets; in
+//! binary mode only those that a consumer would take for an attribute.
 
 use std::borrow::Cow;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sendoff::envelope::{is_json, rfc3339};
-use sendoff::{Delivery, Headers};
+use sendoff::{Headers, Outgoing};
 use serde_json::value::RawValue;
 
 use crate::format::{Encoded, Names};
 
 const SPEC_VERSION: &str = "1.0";
-/// The extension that holds the headers which can be no extension themselves.
+/// The extension for headers that cannot be extensions themselves.
 const HEADERS: &str = "sendoffheaders";
-/// Names that mean something else than a header of the message.
+/// Names with another meaning, which a header of the message must not take.
 const RESERVED: [&str; 14] = [
     "id",
     "source",
@@ -40,28 +40,28 @@ const RESERVED: [&str; 14] = [
 
 type Attribute<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// All attributes but `datacontenttype`, which is the content type in binary mode.
-fn attributes<'a>(delivery: &'a Delivery, source: &'a str) -> Vec<Attribute<'a>> {
+/// All attributes except `datacontenttype`, which is the content type in binary mode.
+fn attributes<'a>(outgoing: &'a Outgoing, source: &'a str) -> Vec<Attribute<'a>> {
     let mut attributes: Vec<Attribute<'a>> = vec![
         ("specversion".into(), SPEC_VERSION.into()),
-        ("id".into(), delivery.id.to_string().into()),
+        ("id".into(), outgoing.id.to_string().into()),
         ("source".into(), source.into()),
-        ("type".into(), delivery.topic.as_str().into()),
-        ("time".into(), rfc3339(delivery.created_at).into()),
+        ("type".into(), outgoing.topic.as_str().into()),
+        ("time".into(), rfc3339(outgoing.created_at).into()),
     ];
-    if let Some(subject) = delivery.aggregate_id.as_deref().filter(|id| !id.is_empty()) {
+    if let Some(subject) = outgoing.aggregate_id.as_deref().filter(|id| !id.is_empty()) {
         attributes.push(("subject".into(), subject.into()));
     }
-    if let Some(key) = delivery.key.as_deref().filter(|key| !key.is_empty()) {
+    if let Some(key) = outgoing.key.as_deref().filter(|key| !key.is_empty()) {
         attributes.push(("partitionkey".into(), key.into()));
     }
-    if let Some(aggregate_type) = &delivery.aggregate_type {
+    if let Some(aggregate_type) = &outgoing.aggregate_type {
         attributes.push(("aggregatetype".into(), aggregate_type.as_str().into()));
     }
-    if let Some(version) = delivery.schema_version {
+    if let Some(version) = outgoing.schema_version {
         attributes.push(("schemaversion".into(), version.to_string().into()));
     }
-    let extensions = delivery
+    let extensions = outgoing
         .headers
         .iter()
         .filter(|(name, value)| is_extension(name, value));
@@ -69,7 +69,7 @@ fn attributes<'a>(delivery: &'a Delivery, source: &'a str) -> Vec<Attribute<'a>>
     attributes
 }
 
-/// Whether a header of the message is an extension.
+/// Whether a header of the message becomes an extension.
 fn is_extension(name: &str, value: &str) -> bool {
     let allowed = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     (1..=20).contains(&name.len())
@@ -78,14 +78,14 @@ fn is_extension(name: &str, value: &str) -> bool {
         && !value.chars().any(char::is_control)
 }
 
-pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) -> Encoded<'a> {
-    let mut headers: Vec<Attribute<'a>> = attributes(delivery, source)
+pub(crate) fn binary<'a>(outgoing: &'a Outgoing, source: &'a str, names: Names) -> Encoded<'a> {
+    let mut headers: Vec<Attribute<'a>> = attributes(outgoing, source)
         .into_iter()
         .map(|(name, value)| (format!("{}{name}", names.prefix).into(), value))
         .collect();
     let mut hidden = Headers::new();
-    for (name, value) in &delivery.headers {
-        // A protocol without a prefix has one room for both.
+    for (name, value) in &outgoing.headers {
+        // Without a prefix, attributes and headers share one namespace.
         if names.prefix.is_empty() && is_extension(name, value) {
             continue;
         }
@@ -99,13 +99,13 @@ pub(crate) fn binary<'a>(delivery: &'a Delivery, source: &'a str, names: Names) 
         headers.push((format!("{}{HEADERS}", names.prefix).into(), hidden.into()));
     }
     Encoded {
-        content_type: delivery.content_type().into(),
+        content_type: outgoing.content_type().into(),
         headers,
-        body: delivery.payload.clone(),
+        body: outgoing.payload.clone(),
     }
 }
 
-/// Whether a header would be taken for an attribute of the event, or for another header.
+/// Whether a consumer would take a header for an attribute of the event, or for another header.
 fn is_taken(name: &str, names: Names, headers: &[Attribute<'_>]) -> bool {
     let front = name.get(..names.prefix.len());
     let is_prefixed = front.is_some_and(|front| front.eq_ignore_ascii_case(names.prefix));
@@ -114,36 +114,36 @@ fn is_taken(name: &str, names: Names, headers: &[Attribute<'_>]) -> bool {
         || headers.iter().any(|(other, _)| other.eq_ignore_ascii_case(name))
 }
 
-pub(crate) fn structured<'a>(delivery: &'a Delivery, source: &'a str) -> Encoded<'a> {
+pub(crate) fn structured<'a>(outgoing: &'a Outgoing, source: &'a str) -> Encoded<'a> {
     let mut body = serde_json::Map::new();
-    for (name, value) in attributes(delivery, source) {
+    for (name, value) in attributes(outgoing, source) {
         body.insert(name.into_owned(), value.into_owned().into());
     }
-    let hidden = delivery
+    let hidden = outgoing
         .headers
         .iter()
         .filter(|(name, value)| !is_extension(name, value));
     if let Some(hidden) = hidden.collect::<Headers>().to_json() {
         body.insert(HEADERS.into(), hidden.into());
     }
-    body.insert("datacontenttype".into(), delivery.content_type().into());
+    body.insert("datacontenttype".into(), outgoing.content_type().into());
     let mut body = serde_json::Value::Object(body).to_string();
     body.pop();
-    match json_text(delivery) {
+    match json_text(outgoing) {
         Some(raw) => {
             body.push_str(",\"data\":");
             body.push_str(raw);
         }
         None => {
             body.push_str(",\"data_base64\":\"");
-            STANDARD.encode_string(&delivery.payload, &mut body);
+            STANDARD.encode_string(&outgoing.payload, &mut body);
             body.push('"');
         }
     }
     body.push('}');
     Encoded {
         content_type: "application/cloudevents+json; charset=utf-8".into(),
-        headers: delivery
+        headers: outgoing
             .headers
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
@@ -152,12 +152,12 @@ pub(crate) fn structured<'a>(delivery: &'a Delivery, source: &'a str) -> Encoded
     }
 }
 
-/// A payload that is JSON by its type and in fact: it goes in as it is, digits and order kept.
-fn json_text(delivery: &Delivery) -> Option<&str> {
-    if !is_json(delivery.content_type()) {
+/// The payload, if its content type says JSON and it parses as JSON. It is inserted as it is: digits and order stay.
+fn json_text(outgoing: &Outgoing) -> Option<&str> {
+    if !is_json(outgoing.content_type()) {
         return None;
     }
-    let text = std::str::from_utf8(&delivery.payload).ok()?;
+    let text = std::str::from_utf8(&outgoing.payload).ok()?;
     serde_json::from_str::<&RawValue>(text).is_ok().then_some(text)
 }
 
@@ -166,48 +166,37 @@ mod tests {
     use std::collections::BTreeMap;
 
     use sendoff::Uuid;
-    use sendoff::store::{Place, Room};
+    use sendoff::store::{RowRef, Table};
 
     use super::*;
 
-    fn delivery(headers: &[(&str, &str)]) -> Delivery {
-        Delivery {
+    fn outgoing(headers: &[(&str, &str)]) -> Outgoing {
+        Outgoing {
             id: Uuid::nil(),
             topic: "order.placed".into(),
             payload: "{}".into(),
-            content_type: None,
             headers: headers.iter().copied().collect(),
-            key: None,
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
-            created_at: std::time::UNIX_EPOCH,
-            expires_at: None,
-            attempts: 0,
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: 1,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         }
     }
 
     #[test]
     fn a_structured_event_has_all_headers_in_it() {
-        let delivery = delivery(&[
+        let outgoing = outgoing(&[
             ("tenant", "7"),
             ("X-Tenant", "8"),
             ("id", "mine"),
             ("note", "two\nlines"),
             ("sendoffheaders", "mine, too"),
         ]);
-        let encoded = structured(&delivery, "/shop");
+        let encoded = structured(&outgoing, "/shop");
         let event: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&encoded.body).unwrap();
         assert_eq!(
             (&event["tenant"], &event["type"]),
@@ -229,11 +218,11 @@ mod tests {
 
     #[test]
     fn an_event_without_such_headers_has_no_place_for_them() {
-        let delivery = delivery(&[("tenant", "7")]);
-        let text = String::from_utf8(structured(&delivery, "/shop").body.to_vec()).unwrap();
+        let outgoing = outgoing(&[("tenant", "7")]);
+        let text = String::from_utf8(structured(&outgoing, "/shop").body.to_vec()).unwrap();
         assert!(!text.contains(HEADERS), "{text}");
         for prefix in ["", "ce-"] {
-            let encoded = binary(&delivery, "/shop", Names { prefix });
+            let encoded = binary(&outgoing, "/shop", Names { prefix });
             assert!(
                 encoded.headers.iter().all(|(name, _)| !name.contains(HEADERS)),
                 "{encoded:?}"
@@ -243,7 +232,7 @@ mod tests {
 
     #[test]
     fn in_binary_mode_no_header_passes_for_an_attribute_and_none_is_lost() {
-        let delivery = delivery(&[
+        let outgoing = outgoing(&[
             ("Id", "1"),
             ("ce-id", "2"),
             ("ce-tenant", "3"),
@@ -263,7 +252,7 @@ mod tests {
                 &["Id", "dataschema", "tenant", "x-tenant"],
             ),
         ] {
-            let encoded = binary(&delivery, "/shop", Names { prefix });
+            let encoded = binary(&outgoing, "/shop", Names { prefix });
             let of = |name: &str| {
                 let found: Vec<&str> = encoded
                     .headers
@@ -278,7 +267,7 @@ mod tests {
             assert_eq!(of(&format!("{prefix}tenant")), Some("7"));
             assert_eq!(of(&format!("{prefix}sendoffheaders")), Some(hidden), "{prefix:?}");
             for name in plain {
-                assert_eq!(of(name), delivery.headers.get(name), "{prefix:?}");
+                assert_eq!(of(name), outgoing.headers.get(name), "{prefix:?}");
             }
         }
     }

@@ -1,4 +1,4 @@
-//! Durations as people write them: `250ms`, `10s`, `1h30m`, `7d`.
+//! Durations in configuration and flags: `250ms`, `10s`, `1h30m`, `7d`.
 //!
 //! For a setting: `#[serde(with = "sendoff_wire::duration")]`, or [`option`] and [`or_off`].
 
@@ -16,28 +16,28 @@ const UNITS: [(&str, u64); 5] = [
     ("ms", 1),
 ];
 
-const EXPECTED: &str = "a duration such as 250ms, 10s, 5m, 1h or 7d";
+const EXPECTED: &str = "a duration like 250ms, 10s, 5m, 1h or 7d";
 
-/// Reads a duration from a flag.
+/// Parses a duration from a flag.
 ///
 /// # Errors
-/// How to write one.
+/// A text that shows how to write a duration.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    parse(text).ok_or_else(|| format!("write {EXPECTED}"))
+    parse(text).ok_or_else(|| format!("use {EXPECTED}"))
 }
 
-/// Reads one from a configuration.
+/// Parses a duration from a configuration.
 ///
 /// # Errors
-/// What the format says when it is none.
+/// An error of the format when the value is not a duration.
 pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     deserializer.deserialize_str(DurationText)
 }
 
-/// Writes one as it is read.
+/// Writes a duration in the form that [`deserialize`] parses.
 ///
 /// # Errors
-/// What the format says.
+/// An error of the format.
 pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(&format(*duration))
 }
@@ -49,7 +49,7 @@ pub mod option {
     /// See [`super::deserialize`].
     ///
     /// # Errors
-    /// What the format says when it is none.
+    /// As [`super::deserialize`].
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         super::deserialize(deserializer).map(Some)
     }
@@ -57,7 +57,7 @@ pub mod option {
     /// See [`super::serialize`].
     ///
     /// # Errors
-    /// What the format says.
+    /// As [`super::serialize`].
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => super::serialize(duration, serializer),
@@ -66,14 +66,14 @@ pub mod option {
     }
 }
 
-/// A duration, or the word `off`.
+/// A duration, or `off`.
 pub mod or_off {
     use super::{Deserializer, Duration, DurationOrOff, Serializer};
 
     /// See [`super::deserialize`].
     ///
     /// # Errors
-    /// What the format says when it is none.
+    /// An error of the format when the value is neither a duration nor `off`.
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Duration>, D::Error> {
         deserializer.deserialize_str(DurationOrOff)
     }
@@ -81,7 +81,7 @@ pub mod or_off {
     /// See [`super::serialize`].
     ///
     /// # Errors
-    /// What the format says.
+    /// As [`super::serialize`].
     pub fn serialize<S: Serializer>(duration: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
         match duration {
             Some(duration) => super::serialize(duration, serializer),
@@ -117,7 +117,7 @@ impl Visitor<'_> for DurationOrOff {
         match parse(text) {
             _ if text == "off" => Ok(None),
             Some(duration) if !duration.is_zero() => Ok(Some(duration)),
-            // Kept for no time is not kept.
+            // Zero would mean "not kept"; `off` is the way to write that.
             Some(_) | None => Err(E::invalid_value(Unexpected::Str(text), &self)),
         }
     }

@@ -1,9 +1,9 @@
-//! Text that protocols would choke on, written so that they do not.
+//! Escaping of text that protocols cannot carry.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Appends a letter as the percent-encoded bytes of its UTF-8 form.
+/// Appends a character as the percent-encoded bytes of its UTF-8 form.
 pub fn percent(letter: char, out: &mut String) {
     for byte in letter.encode_utf8(&mut [0; 4]).bytes() {
         // Writing to a string cannot fail.
@@ -11,13 +11,13 @@ pub fn percent(letter: char, out: &mut String) {
     }
 }
 
-/// The header that names, with commas in between, the headers whose values are percent-encoded.
+/// The header that lists, separated by commas, the headers whose values are percent-encoded.
 pub const ENCODED: &str = "sendoff-encoded";
-/// The header that names, with commas in between, the headers whose names themselves are percent-encoded.
+/// The header that lists, separated by commas, the headers whose names are percent-encoded.
 pub const ENCODED_NAMES: &str = "sendoff-encoded-names";
 
-/// Makes headers that a protocol can carry, and keeps account of those that had to be encoded, so that a consumer can
-/// read them back: [`Encodings::headers`] tell it.
+/// Encodes headers so that a protocol can carry them, and collects the names of the encoded ones in
+/// [`Encodings::headers`], so that a consumer can decode them.
 #[derive(Debug, Default)]
 pub struct Encodings {
     values: String,
@@ -25,8 +25,8 @@ pub struct Encodings {
 }
 
 impl Encodings {
-    /// A header's name as it is, if all of its letters are safe and none is a comma. Any other is percent-encoded, `%`
-    /// and spaces included.
+    /// Returns a header's name as it is if all its characters are safe and none is a comma. Otherwise the name is
+    /// percent-encoded, including `%` and spaces.
     pub fn name<'a>(&mut self, name: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
         let safe = encoded(name, |letter| letter != ',' && is_safe(letter));
         if let Cow::Owned(safe) = &safe {
@@ -35,8 +35,9 @@ impl Encodings {
         safe
     }
 
-    /// A header's value as it is, if all of its letters are safe and no space is at its ends, where readers trim it. Any
-    /// other is percent-encoded, `%` and spaces included. `name` is the header's name as [`Encodings::name`] gave it.
+    /// Returns a header's value as it is if all its characters are safe and it has no space at its ends, which readers
+    /// would trim. Otherwise the value is percent-encoded, including `%` and spaces. `name` is the name that
+    /// [`Encodings::name`] returned.
     pub fn value<'a>(&mut self, name: &str, value: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
         let safe = encoded(value, is_safe);
         if matches!(safe, Cow::Owned(_)) {
@@ -45,13 +46,13 @@ impl Encodings {
         safe
     }
 
-    /// The headers that tell of it; none if nothing was encoded.
+    /// The headers that list the encoded ones; empty if nothing was encoded.
     pub fn headers(self) -> impl Iterator<Item = (&'static str, String)> {
         let marks = [(ENCODED, self.values), (ENCODED_NAMES, self.names)];
         marks.into_iter().filter(|(_, names)| !names.is_empty())
     }
 
-    /// Whether a header would pass for one of [`Encodings::headers`]: it must not come from a message.
+    /// Whether a header has the name of one of [`Encodings::headers`]. A message must not bring such a header.
     pub fn is_own(name: &str) -> bool {
         name.eq_ignore_ascii_case(ENCODED) || name.eq_ignore_ascii_case(ENCODED_NAMES)
     }
@@ -66,7 +67,7 @@ fn add(name: &str, list: &mut String) {
 
 fn encoded(text: &str, is_safe: impl Fn(char) -> bool) -> Cow<'_, str> {
     let at_ends = text.starts_with(' ') || text.ends_with(' ');
-    // Nearly all of it is ASCII, whose bytes need not be made into letters first.
+    // Nearly all text is ASCII, whose bytes need no decoding.
     let all_safe = if text.is_ascii() {
         text.bytes().all(|byte| is_safe(char::from(byte)))
     } else {
@@ -86,14 +87,14 @@ fn encoded(text: &str, is_safe: impl Fn(char) -> bool) -> Cow<'_, str> {
     safe.into()
 }
 
-/// What every protocol can carry that knows Unicode: the opposite of [`is_unsafe`].
+/// Whether every protocol with Unicode can carry a character: the opposite of [`is_unsafe`].
 #[inline]
 pub fn is_safe(letter: char) -> bool {
     !is_unsafe(letter)
 }
 
-/// Whether brokers may refuse a letter, or the whole connection because of it: control characters (a line break would
-/// end a header, or begin another), and what Unicode says is no character.
+/// Whether brokers may refuse a character, or close the connection because of it: control characters (a line break
+/// would end a header, or start another), and Unicode's noncharacters.
 #[inline]
 pub fn is_unsafe(letter: char) -> bool {
     let code = u32::from(letter);

@@ -1,13 +1,12 @@
-//! The fields of a message that templates can name.
+//! The fields of a message that templates can use.
 
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
 use sendoff::envelope::rfc3339;
-use sendoff::{Delivery, Error, ErrorKind};
+use sendoff::{Error, ErrorKind, Outgoing};
 
-/// One field.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Field {
     Id,
@@ -22,22 +21,22 @@ pub(crate) enum Field {
 }
 
 impl Field {
-    /// What a message has there.
-    pub(crate) fn of<'a>(&self, delivery: &'a Delivery) -> Option<Cow<'a, str>> {
+    /// The value of the field in a message.
+    pub(crate) fn of<'a>(&self, outgoing: &'a Outgoing) -> Option<Cow<'a, str>> {
         match self {
-            Self::Id => Some(delivery.id.to_string().into()),
-            Self::Topic => Some(delivery.topic.as_str().into()),
-            Self::Key => delivery.key.as_deref().map(Cow::from),
-            Self::AggregateType => delivery.aggregate_type.as_deref().map(Cow::from),
-            Self::AggregateId => delivery.aggregate_id.as_deref().map(Cow::from),
-            Self::SchemaVersion => delivery.schema_version.map(|version| version.to_string().into()),
-            Self::Priority => Some(delivery.priority.to_string().into()),
-            Self::CreatedAt => Some(rfc3339(delivery.created_at).into()),
-            Self::Header(name) => delivery.headers.get(name).map(Cow::from),
+            Self::Id => Some(outgoing.id.to_string().into()),
+            Self::Topic => Some(outgoing.topic.as_str().into()),
+            Self::Key => outgoing.key.as_deref().map(Cow::from),
+            Self::AggregateType => outgoing.aggregate_type.as_deref().map(Cow::from),
+            Self::AggregateId => outgoing.aggregate_id.as_deref().map(Cow::from),
+            Self::SchemaVersion => outgoing.schema_version.map(|version| version.to_string().into()),
+            Self::Priority => Some(outgoing.priority.to_string().into()),
+            Self::CreatedAt => Some(rfc3339(outgoing.created_at).into()),
+            Self::Header(name) => outgoing.headers.get(name).map(Cow::from),
         }
     }
 
-    /// Its name, without that of the header.
+    /// The field's name; `header` for every header.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Self::Id => "id",
@@ -57,7 +56,7 @@ impl Field {
     }
 }
 
-/// What stands between the braces: a field, and a default behind a bar.
+/// Splits the text between braces into the field and its default, which follows a `|`.
 pub(crate) fn with_default(text: &str) -> (&str, Option<&str>) {
     match text.split_once('|') {
         Some((field, default)) => (field, Some(default)),
@@ -90,12 +89,14 @@ impl FromStr for Field {
             other => match other.strip_prefix("header:") {
                 Some(name) if !name.is_empty() => Self::Header(name.to_owned()),
                 _ => {
-                    return Err(Error::new(ErrorKind::Invalid, format!("a template has the field {{{other}}}"))
-                        .because("messages have no such field")
-                        .next_step(
-                            "use id, topic, key, aggregate_type, aggregate_id, schema_version, priority, created_at or \
+                    return Err(Error::new(
+                        ErrorKind::Invalid,
+                        format!("a template has the unknown field {{{other}}}"),
+                    )
+                    .next_step(
+                        "use id, topic, key, aggregate_type, aggregate_id, schema_version, priority, created_at or \
                              header:NAME; write {{ for a brace",
-                        ));
+                    ));
                 }
             },
         })

@@ -1,22 +1,22 @@
-//! How a message is written: raw, as an envelope, or as a CloudEvent.
+//! The formats of a message: raw, envelope, CloudEvents.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use sendoff::Delivery;
+use sendoff::Outgoing;
 use sendoff::envelope::{Envelope, rfc3339};
 use serde::{Deserialize, Serialize};
 
 use crate::cloudevents;
 
-/// How a sink writes messages. The id, the topic, the key, the time and the headers survive in each.
+/// How a sink writes messages. Every format keeps the id, the topic, the key, the time and the headers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Format {
-    /// The payload, byte for byte; everything else in headers.
+    /// The payload, byte for byte; all other fields are in headers.
     #[default]
     Raw,
-    /// One JSON object with everything in it: see [`sendoff::envelope`].
+    /// One JSON object with all fields: see [`sendoff::envelope`].
     Envelope,
     /// A CloudEvent 1.0 in structured mode: one JSON object.
     #[serde(rename = "cloudevents")]
@@ -26,26 +26,26 @@ pub enum Format {
     CloudEventsBinary,
 }
 
-/// How a protocol wants the names of CloudEvents' attributes in binary mode.
+/// How a protocol names CloudEvents attributes in binary mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
-    /// What stands before an attribute's name: `ce-` (HTTP, NATS), `ce_` (Kafka), `cloudEvents:` (AMQP), nothing (MQTT).
+    /// The prefix of an attribute's name: `ce-` (HTTP, NATS), `ce_` (Kafka), `cloudEvents:` (AMQP), empty (MQTT).
     pub prefix: &'static str,
 }
 
-/// A message as it goes over the wire.
+/// A message as it is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded<'a> {
-    /// What the body is.
+    /// The content type of the body.
     pub content_type: Cow<'a, str>,
-    /// Headers, in order, each name once: the message's own ones, and what the format puts beside the body.
+    /// Headers, in order, each name once: those of the message, and those that the format adds.
     pub headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
     /// The body.
     pub body: Bytes,
 }
 
 impl Format {
-    /// Names of the headers that raw messages and envelopes carry beside the message's own.
+    /// The id of the message: a header that raw messages and envelopes have in addition to the message's own headers.
     pub const ID: &'static str = "sendoff-id";
     /// See [`Format::ID`].
     pub const TOPIC: &'static str = "sendoff-topic";
@@ -60,52 +60,53 @@ impl Format {
     /// See [`Format::ID`]; only with a schema version.
     pub const SCHEMA_VERSION: &'static str = "sendoff-schema-version";
 
-    /// Writes a message. `source` is the CloudEvents attribute that says where events come from.
-    pub fn encode<'a>(self, delivery: &'a Delivery, source: &'a str, names: Names) -> Encoded<'a> {
+    /// Encodes a message. `source` is the CloudEvents attribute that names the origin of events.
+    pub fn encode<'a>(self, outgoing: &'a Outgoing, source: &'a str, names: Names) -> Encoded<'a> {
         match self {
             Self::Raw => Encoded {
-                content_type: Cow::Borrowed(delivery.content_type()),
-                headers: own_headers(delivery),
-                body: delivery.payload.clone(),
+                content_type: Cow::Borrowed(outgoing.content_type()),
+                headers: own_headers(outgoing),
+                body: outgoing.payload.clone(),
             },
             Self::Envelope => {
-                // An object of strings, numbers and raw JSON always serialises.
-                let body = serde_json::to_vec(&Envelope::of(delivery)).unwrap_or_default();
+                // Serializing strings, numbers and raw JSON cannot fail.
+                let body = serde_json::to_vec(&Envelope::of(outgoing)).unwrap_or_default();
                 Encoded {
                     content_type: Cow::Borrowed("application/json"),
-                    headers: own_headers(delivery),
+                    headers: own_headers(outgoing),
                     body: body.into(),
                 }
             }
-            Self::CloudEvents => cloudevents::structured(delivery, source),
-            Self::CloudEventsBinary => cloudevents::binary(delivery, source, names),
+            Self::CloudEvents => cloudevents::structured(outgoing, source),
+            Self::CloudEventsBinary => cloudevents::binary(outgoing, source, names),
         }
     }
 }
 
-/// The message's headers and its own fields. A header of the message cannot pass itself off as one of its fields.
-fn own_headers(delivery: &Delivery) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
-    let mut headers: Vec<(Cow<'_, str>, Cow<'_, str>)> = Vec::with_capacity(delivery.headers.len() + 4);
-    headers.push((Format::ID.into(), delivery.id.to_string().into()));
-    headers.push((Format::TOPIC.into(), delivery.topic.as_str().into()));
-    if let Some(key) = &delivery.key {
+/// The headers and the fields of a message. A header of the message cannot replace a field: names with `sendoff-` are
+/// dropped.
+fn own_headers(outgoing: &Outgoing) -> Vec<(Cow<'_, str>, Cow<'_, str>)> {
+    let mut headers: Vec<(Cow<'_, str>, Cow<'_, str>)> = Vec::with_capacity(outgoing.headers.len() + 4);
+    headers.push((Format::ID.into(), outgoing.id.to_string().into()));
+    headers.push((Format::TOPIC.into(), outgoing.topic.as_str().into()));
+    if let Some(key) = &outgoing.key {
         headers.push((Format::KEY.into(), key.as_str().into()));
     }
-    headers.push((Format::CREATED_AT.into(), rfc3339(delivery.created_at).into()));
-    if let Some(aggregate_type) = &delivery.aggregate_type {
+    headers.push((Format::CREATED_AT.into(), rfc3339(outgoing.created_at).into()));
+    if let Some(aggregate_type) = &outgoing.aggregate_type {
         headers.push((Format::AGGREGATE_TYPE.into(), aggregate_type.as_str().into()));
     }
-    if let Some(aggregate_id) = &delivery.aggregate_id {
+    if let Some(aggregate_id) = &outgoing.aggregate_id {
         headers.push((Format::AGGREGATE_ID.into(), aggregate_id.as_str().into()));
     }
-    if let Some(version) = delivery.schema_version {
+    if let Some(version) = outgoing.schema_version {
         headers.push((Format::SCHEMA_VERSION.into(), version.to_string().into()));
     }
     let reserved = |name: &str| {
         name.get(..8)
             .is_some_and(|start| start.eq_ignore_ascii_case("sendoff-"))
     };
-    let own = delivery.headers.iter().filter(|(name, _)| !reserved(name));
+    let own = outgoing.headers.iter().filter(|(name, _)| !reserved(name));
     headers.extend(own.map(|(name, value)| (name.into(), value.into())));
     headers
 }

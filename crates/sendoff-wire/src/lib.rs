@@ -1,26 +1,26 @@
-//! What sinks share on the way to a broker.
+//! Code that sinks share.
 //!
 //! | what | module |
 //! |---|---|
-//! | how a message is written: raw, JSON envelope, CloudEvents | [`Format`] |
-//! | names made out of a message: subjects, routing keys, paths | [`Template`] |
-//! | whole bodies made out of a message | [`BodyTemplate`] |
-//! | text that protocols would choke on | [`escape`] |
-//! | who is on the other side | [`TlsConfig`] |
-//! | the connection, made once for all batches | [`Line`] |
-//! | a batch that broke its connection, sent again in parts | [`Parts`] |
-//! | how long, in a configuration | [`duration`] |
-//! | what nobody may read | [`Secret`], [`Address`] |
+//! | formats of a message: raw, JSON envelope, CloudEvents | [`Format`] |
+//! | names built from a message: subjects, routing keys, paths | [`Template`] |
+//! | whole bodies built from a message | [`BodyTemplate`] |
+//! | escaping of text that protocols cannot carry | [`escape`] |
+//! | TLS settings | [`TlsConfig`] |
+//! | the connection, opened once for all batches | [`Connections`] |
+//! | sending a batch again in parts after it broke its connection | [`Parts`] |
+//! | durations in a configuration | [`duration`] |
+//! | values that are never printed | [`Secret`], [`Address`] |
 #![forbid(unsafe_code)]
 
 mod address;
 mod body;
 mod cloudevents;
+mod connections;
 pub mod duration;
 pub mod escape;
 mod field;
 mod format;
-mod line;
 mod parts;
 mod secret;
 mod template;
@@ -28,8 +28,8 @@ mod tls;
 
 pub use address::Address;
 pub use body::BodyTemplate;
+pub use connections::{Connect, Connections, Refusal};
 pub use format::{Encoded, Format, Names};
-pub use line::{Dial, Line, Refusal};
 pub use parts::{Fate, PartSize, Parts};
 pub use secret::Secret;
 pub use template::{Template, Unfilled};

@@ -1,33 +1,35 @@
-//! A batch whose connection broke is sent again in smaller and smaller parts: one message never kills its neighbours.
+//! After a batch broke its connection, it is sent again in smaller and smaller parts, so that one message cannot fail
+//! the others.
 
 use sendoff::Outcome;
 
-/// After so many breaks a batch is left as it is: no single message is at fault. One that is found among a thousand takes ten.
+/// After this many breaks the batch is not sent again: no single message is the cause. Finding one message among a
+/// thousand takes ten breaks.
 const MOST_BREAKS: u32 = 40;
 
-/// What became of one message of a part.
+/// The result for one message of a part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// This, whatever was sent with it.
+    /// This outcome, regardless of the other messages of the part.
     Settled(Outcome),
-    /// The connection broke, or the part was refused as a whole, before it was answered: another message of the part may be
-    /// the cause. The outcome is what it means for a message that was sent alone.
+    /// The connection broke, or the part was refused as a whole, before this message was answered: another message of
+    /// the part may be the cause. The outcome applies if the message was sent alone.
     Broken(Outcome),
 }
 
-/// How many messages of a batch are sent at once: all, then half as many after every break until one alone is found to cause it, then
-/// more and more again.
+/// How many messages of a batch are sent together: first all of them, after every break half as many, until a single
+/// message is found to cause the breaks; then the size grows again.
 #[derive(Debug, Clone, Copy)]
 pub struct PartSize {
     most: usize,
     size: usize,
-    /// One that caused a break was found, so that the next may be well.
+    /// A message that caused a break was found, so the rest may be fine.
     grows: bool,
     breaks: u32,
 }
 
 impl PartSize {
-    /// All of so many.
+    /// Starts with all messages of a batch.
     pub fn new(most: usize) -> Self {
         Self {
             most,
@@ -37,19 +39,19 @@ impl PartSize {
         }
     }
 
-    /// How many are next.
+    /// The size of the next part.
     pub fn get(&self) -> usize {
         self.size
     }
 
-    /// A part of so many broke.
+    /// Notes that a part of this size broke.
     pub fn broke(&mut self, sent: usize) {
         self.breaks += 1;
         self.grows = sent <= 1;
         self.size = if self.grows { 2 } else { sent / 2 };
     }
 
-    /// A part did not break.
+    /// Notes that a part did not break.
     pub fn settled(&mut self) {
         if self.grows {
             self.size = self.size.saturating_mul(2).min(self.most.max(1));
@@ -61,21 +63,21 @@ impl PartSize {
         self.breaks > 0
     }
 
-    /// Whether too many have: no single message is at fault.
+    /// Whether there were too many breaks for a single message to be the cause.
     pub fn is_hopeless(&self) -> bool {
         self.breaks > MOST_BREAKS
     }
 }
 
-/// Divides a batch. The first part is all of it; after a break parts are half as large, until one message alone is left,
-/// which is the one that breaks connections and is charged for it. Then the rest goes on.
+/// Divides a batch. The first part is the whole batch. After a break, parts are half as large, until a part of one
+/// message breaks: this message is the cause, and the attempt is charged to it. Then the rest is sent.
 ///
 /// ```
 /// # use sendoff::Outcome;
 /// # use sendoff_wire::{Fate, Parts};
 /// let mut parts = Parts::new(3);
 /// while let Some(part) = parts.next() {
-///     // Sends the messages at these places of the batch, apart from other batches once a part broke.
+///     // Send the messages at these indexes of the batch; after a break, on a connection of this batch alone.
 ///     let fates = part.iter().map(|_| Fate::Settled(Outcome::Delivered)).collect();
 ///     parts.settle(&part, fates);
 /// }
@@ -83,33 +85,33 @@ impl PartSize {
 /// ```
 #[derive(Debug)]
 pub struct Parts {
-    places: Vec<Place>,
+    places: Vec<Position>,
     size: PartSize,
-    /// Everything before this place is settled.
+    /// Everything before this index is settled.
     begin: usize,
 }
 
 #[derive(Debug, Clone, Default)]
-struct Place {
+struct Position {
     outcome: Option<Outcome>,
-    /// What it is if it cannot be sent again.
+    /// The outcome if the message cannot be sent again.
     broken: Option<Outcome>,
 }
 
 impl Parts {
-    /// So many messages, none of them sent.
+    /// A batch of this many messages, none sent yet.
     pub fn new(count: usize) -> Self {
         Self {
-            places: vec![Place::default(); count],
+            places: vec![Position::default(); count],
             size: PartSize::new(count),
             begin: 0,
         }
     }
 
-    /// The places of those that are sent next; `None` when all are settled.
+    /// The indexes of the messages to send next; `None` when all are settled.
     #[allow(
         clippy::should_implement_trait,
-        reason = "what is next depends on how the last part fared"
+        reason = "the next part depends on the result of the last one"
     )]
     pub fn next(&mut self) -> Option<Vec<usize>> {
         let open = |place: &usize| self.places[*place].outcome.is_none();
@@ -121,13 +123,13 @@ impl Parts {
         Some(part)
     }
 
-    /// Whether a part broke. What is sent from now on has a connection of its own ([`Line::apart`](crate::Line::apart)): what
-    /// breaks here then breaks no other batch, and the other way round.
+    /// Whether a part broke. From then on the batch needs its own connection
+    /// ([`Connections::apart`](crate::Connections::apart)), so that a break affects no other batch.
     pub fn broke(&self) -> bool {
         self.size.has_broken()
     }
 
-    /// Notes what became of a part: a fate for each, in its order.
+    /// Notes the results of a part, in its order.
     pub fn settle(&mut self, part: &[usize], fates: Vec<Fate>) {
         let (mut broken, mut down) = (0, None);
         for (place, fate) in part.iter().zip(fates) {
@@ -149,7 +151,11 @@ impl Parts {
             }
         }
         if broken > 0 {
-            tracing::debug!(event = "batch_broke", messages = broken, "sent again in smaller parts");
+            tracing::debug!(
+                event = "batch_broke",
+                messages = broken,
+                "connection broke; sending again in smaller parts"
+            );
             self.size.broke(part.len());
         } else {
             self.size.settled();
@@ -159,14 +165,14 @@ impl Parts {
         }
     }
 
-    /// An outcome for each message, in the order of the batch.
+    /// The outcome of each message, in the order of the batch.
     pub fn into_outcomes(self) -> Vec<Outcome> {
-        let unsettled = || Outcome::Unknown("the sink has not said what became of the message".into());
-        let outcome = |place: Place| place.outcome.or(place.broken).unwrap_or_else(unsettled);
+        let unsettled = || Outcome::Unknown("the sink returned no outcome (please report this as a bug)".into());
+        let outcome = |place: Position| place.outcome.or(place.broken).unwrap_or_else(unsettled);
         self.places.into_iter().map(outcome).collect()
     }
 
-    /// What is open is not sent again: the sink is down, or breaks whatever it is given.
+    /// Settles the rest without sending it again: the sink is down, or every part breaks.
     fn give_up(&mut self, down: Option<&Outcome>) {
         for place in self.places.iter_mut().filter(|place| place.outcome.is_none()) {
             place.outcome = place.broken.take().or_else(|| down.cloned());
@@ -175,9 +181,9 @@ impl Parts {
     }
 }
 
-impl Place {
+impl Position {
     fn settle(&mut self, outcome: Outcome) {
-        // It may have arrived before, and that is not undone by a sink that is down now.
+        // An earlier attempt may have arrived, even if the sink is down now.
         self.outcome = Some(match (outcome, self.broken.take()) {
             (Outcome::SinkDown(_), Some(broken @ Outcome::Unknown(_))) => broken,
             (outcome, _) => outcome,
@@ -199,8 +205,8 @@ mod tests {
         Outcome::Unknown("lost".into())
     }
 
-    /// A broker that answers what comes before a message that it closes the connection for. Returns how often each message was
-    /// sent.
+    /// A broker that settles a part only if it holds no poison message. Returns the outcomes, how often each message
+    /// was sent, and the number of parts.
     fn run(count: usize, is_poison: impl Fn(usize) -> bool) -> (Vec<Outcome>, Vec<usize>, usize) {
         let (mut parts, mut sent, mut rounds) = (Parts::new(count), vec![0; count], 0);
         while let Some(part) = parts.next() {

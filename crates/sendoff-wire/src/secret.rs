@@ -7,20 +7,20 @@ use sendoff::{Error, ErrorKind, Result};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// A password, a token, a key. In a configuration it is a string, `{ env = "NAME" }` or `{ file = "path" }`.
+/// A password, a token or a key. In a configuration it is a string, `{ env = "NAME" }` or `{ file = "path" }`.
 ///
-/// It prints as `***`, whatever prints it; serialised, it is still where it is kept.
+/// The value prints as `***`. Serialised, a reference to a variable or a file stays a reference.
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Secret {
     /// The value itself.
     Value(String),
-    /// In this variable of the environment.
+    /// The value of this environment variable.
     Env {
         /// Its name.
         env: String,
     },
-    /// In this file, without the line break at its end.
+    /// The content of this file, without the line break at its end.
     File {
         /// Its path.
         file: PathBuf,
@@ -28,32 +28,32 @@ pub enum Secret {
 }
 
 impl Secret {
-    /// The value, read now.
+    /// Reads the value.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the variable or the file cannot be read; the error names it, never the value.
+    /// [`ErrorKind::Invalid`] when the variable or the file cannot be read. The error names it, never the value.
     pub fn reveal(&self) -> Result<String> {
         match self {
             Self::Value(value) => Ok(value.clone()),
             Self::Env { env } => std::env::var(env).map_err(|error| {
                 Error::new(
                     ErrorKind::Invalid,
-                    format!("the secret in the variable {env} cannot be read"),
+                    format!("cannot read the secret in the environment variable {env}"),
                 )
                 .because(match error {
                     std::env::VarError::NotPresent => "the variable is not set",
-                    std::env::VarError::NotUnicode(_) => "its value is not text",
+                    std::env::VarError::NotUnicode(_) => "its value is not UTF-8",
                 })
-                .next_step("set it for the relay's process, or name another one")
+                .next_step("set it for the relay's process, or change the name in the configuration")
             }),
             Self::File { file } => match std::fs::read_to_string(file) {
                 Ok(text) => Ok(text.trim_end_matches(['\n', '\r']).to_owned()),
                 Err(error) => Err(Error::new(
                     ErrorKind::Invalid,
-                    format!("the secret in the file {} cannot be read", file.display()),
+                    format!("cannot read the secret in the file {}", file.display()),
                 )
                 .because(error.to_string())
-                .next_step("let the relay's user read it, or name another one")
+                .next_step("allow the relay's user to read it, or change the path in the configuration")
                 .with_source(error)),
             },
         }
@@ -82,7 +82,7 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// Where it is kept, as it is written in a configuration, or `***`.
+/// A reference as it is written in a configuration, or `***` for a value.
 impl Serialize for Secret {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let (kind, place) = match self {

@@ -1,18 +1,18 @@
-//! Names made out of a message: subjects, routing keys, stream names, paths.
+//! Templates for names: subjects, routing keys, stream names, paths.
 
 use std::fmt;
 use std::str::FromStr;
 
-use sendoff::{Delivery, Error, ErrorKind};
+use sendoff::{Error, ErrorKind, Outgoing};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::field::{Field, with_default};
 
 /// A text with fields of the message in braces: `orders.{topic}`, `{aggregate_type}/{aggregate_id}`, `{header:tenant}`.
-/// `{key|none}` has a default for messages that lack the field; `{{` is a brace.
+/// `{key|none}` has a default for messages without the field; `{{` is a literal brace.
 ///
-/// Fields: `id`, `topic`, `key`, `aggregate_type`, `aggregate_id`, `schema_version`, `priority`, `created_at` (RFC 3339),
-/// `header:NAME`.
+/// Fields: `id`, `topic`, `key`, `aggregate_type`, `aggregate_id`, `schema_version`, `priority`, `created_at` (RFC
+/// 3339), `header:NAME`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Template {
     text: String,
@@ -25,7 +25,7 @@ enum Part {
     Field(Field, Option<String>),
 }
 
-/// The message lacks a field that the template wants. This message can never be sent with it.
+/// The message lacks a field that the template needs, so it can never be sent with this template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfilled {
     template: String,
@@ -40,12 +40,12 @@ impl Unfilled {
         }
     }
 
-    /// In words, without the template, which may hold a secret: `what` is the setting that it belongs to.
+    /// The reason, without the template, which may hold a secret. `what` is the setting that holds the template.
     pub fn wanted_by(&self, what: &str) -> String {
         let field = &self.field;
         format!(
-            "the message has no {field}, which {what} wants (give it a default like {{{field}|none}}, then retry the \
-             message)"
+            "the message has no {field}, and {what} needs it (use a default like {{{field}|none}} in the template, \
+             then retry the message)"
         )
     }
 }
@@ -59,37 +59,37 @@ impl fmt::Display for Unfilled {
 impl std::error::Error for Unfilled {}
 
 impl Template {
-    /// Fills the fields in as they are.
+    /// Fills in the fields as they are.
     ///
     /// # Errors
     /// [`Unfilled`].
-    pub fn fill(&self, delivery: &Delivery) -> Result<String, Unfilled> {
-        self.fill_escaped(delivery, |value, out| out.push_str(value))
+    pub fn fill(&self, outgoing: &Outgoing) -> Result<String, Unfilled> {
+        self.fill_escaped(outgoing, |value, out| out.push_str(value))
     }
 
-    /// Fills the fields in, each passed through `escape`, so that a field's content cannot act as the broker's syntax.
+    /// Fills in the fields, each passed through `escape`, so that a field's content cannot act as the broker's syntax.
     ///
     /// # Errors
     /// [`Unfilled`].
-    pub fn fill_escaped(&self, delivery: &Delivery, escape: impl Fn(&str, &mut String)) -> Result<String, Unfilled> {
-        self.fill_named(delivery, |_, value, out| escape(value, out))
+    pub fn fill_escaped(&self, outgoing: &Outgoing, escape: impl Fn(&str, &mut String)) -> Result<String, Unfilled> {
+        self.fill_named(outgoing, |_, value, out| escape(value, out))
     }
 
-    /// Like [`Template::fill_escaped`], for brokers where fields differ; `escape` learns the field's name first (`header`
-    /// for all headers).
+    /// Like [`Template::fill_escaped`], for escaping that depends on the field: `escape` gets the field's name first
+    /// (`header` for all headers).
     ///
     /// # Errors
     /// [`Unfilled`].
     pub fn fill_named(
         &self,
-        delivery: &Delivery,
+        outgoing: &Outgoing,
         escape: impl Fn(&str, &str, &mut String),
     ) -> Result<String, Unfilled> {
         let mut out = String::with_capacity(self.text.len() + 32);
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.push_str(text),
-                Part::Field(field, default) => match (field.of(delivery), default) {
+                Part::Field(field, default) => match (field.of(outgoing), default) {
                     (Some(value), _) => escape(field.name(), &value, &mut out),
                     (None, Some(default)) => escape(field.name(), default, &mut out),
                     (None, None) => return Err(Unfilled::new(&self.text, field)),
@@ -99,7 +99,7 @@ impl Template {
         Ok(out)
     }
 
-    /// The text itself, if it has no fields.
+    /// The text, if it has no fields.
     pub fn as_fixed(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -116,7 +116,7 @@ impl Template {
         }
     }
 
-    /// The fields alone, for templates whose text may hold a secret: everything else is `***`.
+    /// The fields only, for templates whose text may hold a secret: everything else is `***`.
     pub fn masked(&self) -> String {
         let part = |part: &Part| match part {
             Part::Text(_) => "***".to_owned(),
@@ -146,7 +146,7 @@ impl FromStr for Template {
             let Some(end) = end else {
                 return Err(Error::new(
                     ErrorKind::Invalid,
-                    format!("the template {text:?} has a lonely {brace}"),
+                    format!("the template {text:?} has an unmatched {brace}"),
                 )
                 .next_step("close every {field}; write {{ or }} for a brace"));
             };
@@ -205,7 +205,7 @@ mod tests {
         let unfilled = Unfilled::new("Bearer hunter2 {key}", &Field::Key);
         let said = unfilled.wanted_by("the header authorization");
         assert!(
-            said.contains("no key, which the header authorization wants") && !said.contains("hunter2"),
+            said.contains("no key, and the header authorization needs it") && !said.contains("hunter2"),
             "{said}"
         );
     }

@@ -1,4 +1,4 @@
-//! Encrypted connections whose far side is who it says it is.
+//! TLS settings of a sink.
 
 use std::path::PathBuf;
 
@@ -7,33 +7,34 @@ use sendoff::Result;
 use sendoff_tls::{Files, Words};
 use serde::{Deserialize, Serialize};
 
-/// What the files are called in the configuration.
+/// The names of the settings, for errors.
 const WORDS: Words = Words {
     authorities: "ca_file",
     certificate: "cert_file",
     key: "key_file",
 };
 
-/// Whom to trust, and who we are. The host name is always verified; there is no switch that turns it off.
+/// Which CAs to trust, and which client certificate to present. The host name is always verified; no setting disables
+/// that.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct TlsConfig {
-    /// Certificates (PEM) of the authorities to trust, instead of the system's.
+    /// Certificates (PEM) of the CAs to trust, instead of the system's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ca_file: Option<PathBuf>,
-    /// Our own certificate (PEM), for servers that ask for one.
+    /// The client certificate (PEM), for servers that require one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cert_file: Option<PathBuf>,
-    /// The key (PEM) of our own certificate.
+    /// The key (PEM) of the client certificate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_file: Option<PathBuf>,
 }
 
 impl TlsConfig {
-    /// What a driver built on rustls takes.
+    /// The configuration for drivers built on rustls.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] with the file that cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] naming the file that cannot be used.
     pub fn client(&self) -> Result<ClientConfig> {
         let files = Files {
             authorities: self.ca_file.as_deref(),

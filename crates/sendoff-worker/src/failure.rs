@@ -1,37 +1,37 @@
-//! What a handler says about an item that it could not work on.
+//! Failures of a handler.
 
 use std::fmt;
 use std::time::Duration;
 
-/// Why an item failed, and whether it is worth trying again.
+/// Why a job failed, and whether it is worth trying again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// It may work later: tried again after a growing delay, as long as it has attempts.
+    /// It may succeed later: it is tried again after a growing delay, while it has attempts left.
     Transient(String),
-    /// It may work after exactly this long, as a server told that asked to be left alone.
+    /// It may succeed after exactly this delay, such as the one that a server asked for.
     RetryIn(Duration, String),
-    /// It will never work: failed at once, for an operator to look at.
+    /// It will never succeed: it is failed immediately, and an operator has to act.
     Permanent(String),
 }
 
 impl Failure {
-    /// It may work later.
+    /// It may succeed later.
     pub fn transient(error: impl fmt::Display) -> Self {
         Self::Transient(error.to_string())
     }
 
-    /// It may work after this long.
+    /// It may succeed after this delay.
     pub fn retry_in(delay: Duration, error: impl fmt::Display) -> Self {
         Self::RetryIn(delay, error.to_string())
     }
 
-    /// It will never work.
+    /// It will never succeed.
     pub fn permanent(error: impl fmt::Display) -> Self {
         Self::Permanent(error.to_string())
     }
 }
 
-/// So that `?` works on a database's or a client's error: an error that says nothing about itself is worth another try.
+/// Makes `?` work on errors of databases and clients: an error of unknown kind is tried again.
 impl<E: std::error::Error> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Transient(error.to_string())

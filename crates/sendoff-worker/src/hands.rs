@@ -1,4 +1,4 @@
-//! What is being worked on.
+//! The running attempts.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -6,15 +6,15 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use futures::FutureExt;
-use sendoff::store::{Claim, Item};
+use sendoff::store::{Claim, Job};
 use tokio::task::{AbortHandle, JoinSet};
 
 use crate::Failure;
 
 /// An attempt that has ended.
-pub(crate) type Ended = (Arc<Item>, Result<(), Failure>);
+pub(crate) type Ended = (Arc<Job>, Result<(), Failure>);
 
-/// The attempts that run, each on a task of its own.
+/// The running attempts, each on its own task.
 #[derive(Default)]
 pub(crate) struct Hands {
     tasks: JoinSet<Ended>,
@@ -34,19 +34,19 @@ impl Hands {
         self.running.keys().copied()
     }
 
-    pub(crate) fn start(&mut self, item: Arc<Item>, work: impl Future<Output = Result<(), Failure>> + Send + 'static) {
-        let claim = item.claim;
+    pub(crate) fn start(&mut self, job: Arc<Job>, work: impl Future<Output = Result<(), Failure>> + Send + 'static) {
+        let claim = job.claim;
         let task = async move {
             let ended = AssertUnwindSafe(work).catch_unwind().await;
             (
-                item,
+                job,
                 ended.unwrap_or_else(|panic| Err(Failure::Transient(words_of(&*panic)))),
             )
         };
         self.running.insert(claim, self.tasks.spawn(task));
     }
 
-    /// Drops the work on an item. Whether there was any.
+    /// Drops the work on a job. Returns whether there was any.
     pub(crate) fn drop_work(&mut self, claim: Claim) -> bool {
         let running = self.running.remove(&claim);
         if let Some(task) = &running {
@@ -60,19 +60,19 @@ impl Hands {
         let mut ended = Vec::new();
         let mut next = self.tasks.join_next().await;
         while let Some(task) = next {
-            // One that was dropped may have come to its end all the same.
-            ended.extend(task.ok().filter(|(item, _)| self.running.remove(&item.claim).is_some()));
+            // A dropped attempt may still have ended.
+            ended.extend(task.ok().filter(|(job, _)| self.running.remove(&job.claim).is_some()));
             next = self.tasks.try_join_next();
         }
         ended
     }
 }
 
-/// What a panic said.
+/// The message of a panic.
 pub(crate) fn words_of(panic: &(dyn std::any::Any + Send)) -> String {
     let words = panic
         .downcast_ref::<&str>()
         .copied()
         .or_else(|| panic.downcast_ref::<String>().map(String::as_str));
-    format!("the handler panicked: {}", words.unwrap_or("without words"))
+    format!("the handler panicked: {}", words.unwrap_or("no message"))
 }

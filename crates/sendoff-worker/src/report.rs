@@ -1,16 +1,16 @@
-//! What a worker did.
+//! A worker's report.
 
-/// What [`Worker::run`](crate::Worker::run) did until it was stopped.
+/// The result of [`Worker::run`](crate::Worker::run).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct WorkReport {
-    /// Items that were done.
+    /// Completed jobs.
     pub completed: u64,
     /// Attempts that failed and are tried again.
     pub retried: u64,
-    /// Items that failed for good.
+    /// Jobs that failed and are not tried again.
     pub failed: u64,
-    /// Items whose lease was lost before they were marked: another worker does them again.
+    /// Jobs whose lease was lost before they were marked: another worker does them again.
     pub lost: u64,
-    /// Items that were given back unworked at the stop.
+    /// Jobs that were given back without work when the worker stopped.
     pub released: u64,
 }

@@ -5,7 +5,7 @@ use std::future::Future;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use sendoff::store::{Claim, Item, ItemState};
+use sendoff::store::{Claim, Job, JobState};
 use sendoff::{ErrorKind, Result};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -13,16 +13,16 @@ use tokio_util::sync::CancellationToken;
 use crate::hands::{Ended, Hands, words_of};
 use crate::{Failure, WorkReport, Worker};
 
-/// A worker at work. Every item that it holds is in exactly one of `queue`, `hands` and `done`.
+/// A running worker. Every job that it holds is in exactly one of `queue`, `hands` and `done`.
 pub(crate) struct Running<H> {
     worker: Worker,
     handler: H,
-    /// Claimed, and not begun.
-    queue: VecDeque<Arc<Item>>,
+    /// Claimed and not started.
+    queue: VecDeque<Arc<Job>>,
     hands: Hands,
-    /// Done, and not marked yet.
+    /// Done and not marked yet.
     done: Vec<Claim>,
-    /// When to look for items again.
+    /// When to claim jobs again.
     look_at: Instant,
     report: WorkReport,
     rng: fastrand::Rng,
@@ -30,7 +30,7 @@ pub(crate) struct Running<H> {
 
 impl<H, F> Running<H>
 where
-    H: Fn(Arc<Item>) -> F,
+    H: Fn(Arc<Job>) -> F,
     F: Future<Output = Result<(), Failure>> + Send + 'static,
 {
     pub(crate) fn new(worker: Worker, handler: H) -> Self {
@@ -79,26 +79,26 @@ where
 
     fn start_work(&mut self) {
         while self.hands.len() < self.worker.settings.concurrency.max(1) {
-            let Some(item) = self.queue.pop_front() else { return };
-            // A handler may panic before there is anything to wait for: that ends this attempt, not the loop.
-            let begun = catch_unwind(AssertUnwindSafe(|| (self.handler)(item.clone())));
+            let Some(job) = self.queue.pop_front() else { return };
+            // A handler may panic before it returns a future: that ends this attempt, not the loop.
+            let begun = catch_unwind(AssertUnwindSafe(|| (self.handler)(job.clone())));
             let begun = begun.map_err(|panic| Failure::Transient(words_of(&*panic)));
-            self.hands.start(item, async move { begun?.await });
+            self.hands.start(job, async move { begun?.await });
         }
     }
 
     async fn claim(&mut self) -> Result<()> {
         let idle = Instant::now() + self.worker.settings.idle_time;
         match self.worker.claim_batch(self.worker.settings.batch.max(1)).await {
-            Ok(items) => {
-                if items.is_empty() {
+            Ok(jobs) => {
+                if jobs.is_empty() {
                     self.look_at = idle;
                 }
-                self.queue.extend(items.into_iter().map(Arc::new));
+                self.queue.extend(jobs.into_iter().map(Arc::new));
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "items_claim_failed", %error, "items could not be claimed; trying again");
+                tracing::warn!(event = "jobs_claim_failed", %error, "could not claim jobs; trying again");
                 self.look_at = idle;
                 Ok(())
             }
@@ -106,9 +106,9 @@ where
         }
     }
 
-    /// Renews all leases, and drops what was lost.
+    /// Renews all leases, and drops jobs whose lease was lost.
     async fn renew(&mut self) {
-        let waiting = self.queue.iter().map(|item| item.claim);
+        let waiting = self.queue.iter().map(|job| job.claim);
         let held: Vec<Claim> = waiting
             .chain(self.hands.claims())
             .chain(self.done.iter().copied())
@@ -119,31 +119,36 @@ where
                 for claim in lost {
                     self.report.lost += 1;
                     tracing::warn!(
-                        event = "item_lease_lost",
+                        event = "job_lease_lost",
                         seq = claim.seq,
-                        "the lease on an item was lost; its work is dropped"
+                        "the lease on a job was lost; its work is dropped"
                     );
                     self.hands.drop_work(claim);
-                    self.queue.retain(|item| item.claim != claim);
+                    self.queue.retain(|job| job.claim != claim);
                     self.done.retain(|done| *done != claim);
                 }
             }
-            // The next heartbeat tries again; marks are checked by the database in any case.
-            Err(error) => tracing::warn!(event = "items_renew_failed", %error, "leases on items could not be renewed"),
+            // The next heartbeat tries again; the database checks the lease with every mark anyway.
+            Err(error) => {
+                tracing::warn!(
+                    event = "jobs_renew_failed", %error,
+                    "could not renew the leases on jobs; trying again with the next heartbeat"
+                );
+            }
         }
     }
 
     async fn settle(&mut self, ended: Vec<Ended>) -> Result<()> {
-        for (item, outcome) in ended {
+        for (job, outcome) in ended {
             match outcome {
-                Ok(()) => self.done.push(item.claim),
-                Err(failure) => self.mark_failure(&item, failure).await?,
+                Ok(()) => self.done.push(job.claim),
+                Err(failure) => self.mark_failure(&job, failure).await?,
             }
         }
         self.mark_done().await
     }
 
-    /// Marks what is done. What could not be marked for now stays, and its lease is renewed.
+    /// Marks jobs that are done. If that fails temporarily, they stay in the list and their leases are renewed.
     async fn mark_done(&mut self) -> Result<()> {
         if self.done.is_empty() {
             return Ok(());
@@ -156,31 +161,34 @@ where
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "items_settle_failed", %error, "items could not be marked as done; trying again");
+                tracing::warn!(event = "jobs_settle_failed", %error, "could not mark jobs as completed; trying again");
                 Ok(())
             }
             Err(error) => Err(error),
         }
     }
 
-    async fn mark_failure(&mut self, item: &Item, failure: Failure) -> Result<()> {
+    async fn mark_failure(&mut self, job: &Job, failure: Failure) -> Result<()> {
         let marked = match &failure {
-            Failure::Permanent(error) => self.worker.mark_failed(item, error).await.map(|()| ItemState::Failed),
-            Failure::RetryIn(delay, error) => self.worker.mark_retry(item, *delay, error).await,
+            Failure::Permanent(error) => self.worker.mark_failed(job, error).await.map(|()| JobState::Failed),
+            Failure::RetryIn(delay, error) => self.worker.mark_retry(job, *delay, error).await,
             Failure::Transient(error) => {
-                let failed_before = item.attempt.saturating_sub(1);
+                let failed_before = job.attempt.saturating_sub(1);
                 let delay = self.worker.settings.retry.delay(failed_before, &mut self.rng);
-                self.worker.mark_retry(item, delay, error).await
+                self.worker.mark_retry(job, delay, error).await
             }
         };
         match marked {
-            Ok(ItemState::Failed) => self.report.failed += 1,
+            Ok(JobState::Failed) => self.report.failed += 1,
             Ok(_) => self.report.retried += 1,
             Err(error) if error.kind() == ErrorKind::LeaseLost => self.report.lost += 1,
-            // It comes back by itself when its lease runs out, and its attempt is charged already.
+            // A worker claims it again when its lease expires; its attempt is already charged.
             Err(error) if error.is_temporary() => {
                 self.report.lost += 1;
-                tracing::warn!(event = "items_settle_failed", %error, seq = item.claim.seq, "a failure could not be noted");
+                tracing::warn!(
+                    event = "jobs_settle_failed", %error, seq = job.claim.seq,
+                    "could not record the failure of a job; it is claimed again when its lease expires"
+                );
             }
             Err(error) => return Err(error),
         }
@@ -188,14 +196,19 @@ where
     }
 
     async fn give_back_queue(&mut self) {
-        let rest: Vec<Claim> = self.queue.drain(..).map(|item| item.claim).collect();
+        let rest: Vec<Claim> = self.queue.drain(..).map(|job| job.claim).collect();
         if rest.is_empty() {
             return;
         }
         match self.worker.store.release(&self.worker.name, &rest).await {
             Ok(lost) => self.report.released += (rest.len() - lost.len()) as u64,
-            // They come back by themselves when their lease runs out.
-            Err(error) => tracing::warn!(event = "items_release_failed", %error, "items could not be given back"),
+            // Workers claim them again when their leases expire.
+            Err(error) => {
+                tracing::warn!(
+                    event = "jobs_release_failed", %error,
+                    "could not release jobs; they are claimed again when their leases expire"
+                );
+            }
         }
     }
 }

@@ -1,11 +1,11 @@
-//! A worker as an application holds it.
+//! The worker, as applications use it.
 
 use std::fmt;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{Claim, Item, ItemState, WorkStore, lease_lost};
+use sendoff::store::{Claim, Job, JobState, WorkStore, lease_lost};
 use sendoff::{Result, Waker};
 use tokio_util::sync::CancellationToken;
 use uuid::Uuid;
@@ -13,28 +13,30 @@ use uuid::Uuid;
 use crate::run::Running;
 use crate::{Failure, WorkReport, WorkerSettings};
 
-/// Claims items under a name of its own and marks them. Cheap to clone; clones are the same worker.
+/// Claims jobs under a unique name and marks them. Cheap to clone; clones are the same worker.
 #[derive(Clone)]
 pub struct Worker {
     pub(crate) store: Arc<dyn WorkStore>,
     pub(crate) name: Arc<str>,
+    topics: Arc<[String]>,
     pub(crate) settings: WorkerSettings,
     pub(crate) waker: Waker,
 }
 
 impl Worker {
-    /// A worker with a name that no other has, and the usual settings.
+    /// A worker with a unique name and the default settings.
     pub fn new(store: Arc<dyn WorkStore>) -> Self {
         Self {
             store,
             name: format!("worker {}", Uuid::new_v4()).into(),
+            topics: Arc::default(),
             settings: WorkerSettings::default(),
             waker: Waker::new(),
         }
     }
 
-    /// A name for people, such as the host's; a random part is added, so that a process that was started again is not
-    /// taken for the one before it.
+    /// Sets a name for people, such as the host's. A random part is added, so that a restarted process is not mistaken for the
+    /// one before it.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         let start: String = name.chars().filter(|letter| *letter != '\0').take(50).collect();
@@ -42,96 +44,105 @@ impl Worker {
         self
     }
 
-    /// Other settings.
+    /// Claims only jobs with one of these topics, so that workers of several kinds share the table. Without topics it claims
+    /// all jobs. Jobs whose topic no worker claims stay pending.
+    #[must_use]
+    pub fn topics(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
+        self.topics = topics.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the settings.
     #[must_use]
     pub fn settings(mut self, settings: WorkerSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Listens to the bell of an outbox in the same process, so that new items need not wait for the next look.
+    /// Uses the wake source of an outbox in the same process, so that new jobs need not wait for the next poll.
     #[must_use]
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
         self
     }
 
-    /// Its name, as it stands in `lease_owner`.
+    /// Its name, as in the column `lease_owner`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Claims up to `limit` items for the time of the lease.
+    /// Claims up to `limit` jobs of its [topics](Worker::topics) for the time of the lease.
     ///
     /// # Errors
-    /// As [`WorkStore::claim_batch`].
-    pub async fn claim_batch(&self, limit: usize) -> Result<Vec<Item>> {
-        self.store.claim_batch(&self.name, limit, self.settings.lease).await
+    /// As [`WorkStore::claim_topics`].
+    pub async fn claim_batch(&self, limit: usize) -> Result<Vec<Job>> {
+        let lease = self.settings.lease;
+        self.store.claim_topics(&self.name, &self.topics, limit, lease).await
     }
 
-    /// Renews the lease on items, for work that takes long.
+    /// Renews the lease on jobs, for work that takes long.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::LeaseLost`] when one of them is not held any more; the others are renewed all the same.
-    pub async fn extend(&self, items: &[Item]) -> Result<()> {
-        let claims = claims(items);
+    /// [`sendoff::ErrorKind::LeaseLost`] when the lease on one of them was lost; the others are still renewed.
+    pub async fn extend(&self, jobs: &[Job]) -> Result<()> {
+        let claims = claims(jobs);
         let lost = self.store.extend(&self.name, &claims, self.settings.lease).await?;
-        self.unless_lost("the lease could not be renewed", &lost)
+        self.unless_lost("could not renew the lease", &lost)
     }
 
-    /// The item is done.
+    /// Marks a job as completed.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::LeaseLost`] when it is not held any more: another worker does it again, or has done it.
-    pub async fn mark_success(&self, item: &Item) -> Result<()> {
-        self.mark_success_many(std::slice::from_ref(item)).await
+    /// [`sendoff::ErrorKind::LeaseLost`] when the lease was lost: another worker does the job again, or has done it.
+    pub async fn mark_success(&self, job: &Job) -> Result<()> {
+        self.mark_success_many(std::slice::from_ref(job)).await
     }
 
-    /// All of these are done.
+    /// Marks jobs as completed.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::LeaseLost`] when one of them is not held any more; the others are marked all the same.
-    pub async fn mark_success_many(&self, items: &[Item]) -> Result<()> {
-        let lost = self.store.mark_success(&self.name, &claims(items)).await?;
-        self.unless_lost("the item could not be marked as done", &lost)
+    /// [`sendoff::ErrorKind::LeaseLost`] when the lease on one of them was lost; the others are still marked.
+    pub async fn mark_success_many(&self, jobs: &[Job]) -> Result<()> {
+        let lost = self.store.mark_success(&self.name, &claims(jobs)).await?;
+        self.unless_lost("could not mark the job as completed", &lost)
     }
 
-    /// The attempt failed, and the next one is due after `next_attempt`. Without an attempt left the item has failed;
-    /// the answer tells.
+    /// Marks an attempt as failed; the next one is due after `next_attempt`. Without an attempt left the job has failed.
+    /// Returns the new state.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::LeaseLost`] when it is not held any more.
-    pub async fn mark_retry(&self, item: &Item, next_attempt: Duration, error: &str) -> Result<ItemState> {
-        self.store.mark_retry(&self.name, item.claim, next_attempt, error).await
+    /// [`sendoff::ErrorKind::LeaseLost`] when the lease was lost.
+    pub async fn mark_retry(&self, job: &Job, next_attempt: Duration, error: &str) -> Result<JobState> {
+        self.store.mark_retry(&self.name, job.claim, next_attempt, error).await
     }
 
-    /// The item failed for good.
+    /// Marks a job as failed: it is not tried again.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::LeaseLost`] when it is not held any more.
-    pub async fn mark_failed(&self, item: &Item, error: &str) -> Result<()> {
-        self.store.mark_failed(&self.name, item.claim, error).await
+    /// [`sendoff::ErrorKind::LeaseLost`] when the lease was lost.
+    pub async fn mark_failed(&self, job: &Job, error: &str) -> Result<()> {
+        self.store.mark_failed(&self.name, job.claim, error).await
     }
 
-    /// Gives items back unworked: due at once, and no attempt is charged. Those that are not held are passed over.
+    /// Gives jobs back without work: they are due now, and no attempt is charged. Jobs whose lease was lost are skipped.
     ///
     /// # Errors
-    /// What the database says.
-    pub async fn release(&self, items: &[Item]) -> Result<()> {
-        self.store.release(&self.name, &claims(items)).await.map(drop)
+    /// Errors of the database.
+    pub async fn release(&self, jobs: &[Job]) -> Result<()> {
+        self.store.release(&self.name, &claims(jobs)).await.map(drop)
     }
 
-    /// Works until `stop` is cancelled: claims items, hands them to `handler`, renews their leases, marks them, and tries
-    /// failed ones again later. A handler that panics has failed for this attempt. The work on an item whose lease was lost
-    /// is dropped at its next await.
+    /// Works until `stop` is cancelled: claims jobs, passes them to `handler`, renews their leases, marks them, and tries
+    /// failed ones again later. A panic of the handler fails the attempt. Work on a job whose lease was lost is dropped at
+    /// its next await.
     ///
-    /// On `stop` it finishes what is being worked on, and gives back the rest at once.
+    /// On `stop` it finishes the running jobs, and immediately gives back the rest.
     ///
     /// # Errors
-    /// What the database says and does not pass by itself, such as missing tables or rights. What passes is waited for.
+    /// Permanent errors of the database, such as missing tables or privileges. After temporary errors it tries again.
     pub async fn run<H, F>(&self, handler: H, stop: CancellationToken) -> Result<WorkReport>
     where
-        H: Fn(Arc<Item>) -> F,
+        H: Fn(Arc<Job>) -> F,
         F: Future<Output = Result<(), Failure>> + Send + 'static,
     {
         Running::new(self.clone(), handler).until(stop).await
@@ -149,11 +160,12 @@ impl fmt::Debug for Worker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Worker")
             .field("name", &self.name)
+            .field("topics", &self.topics)
             .field("settings", &self.settings)
             .finish_non_exhaustive()
     }
 }
 
-fn claims(items: &[Item]) -> Vec<Claim> {
-    items.iter().map(|item| item.claim).collect()
+fn claims(jobs: &[Job]) -> Vec<Claim> {
+    jobs.iter().map(|job| job.claim).collect()
 }

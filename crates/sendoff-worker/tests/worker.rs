@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use sendoff::store::{ItemCounts, MigrateStore, WorkStore};
+use sendoff::store::{Job, JobCounts, MigrateStore, WorkStore};
 use sendoff::{ErrorKind, Message};
 use sendoff_relay::RetryPolicy;
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
@@ -20,12 +20,12 @@ struct Shop {
 }
 
 impl Shop {
-    async fn open(items: impl IntoIterator<Item = Message>) -> Self {
+    async fn open(jobs: impl IntoIterator<Item = Message>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(SqliteConfig::new(folder.path().join("shop.db"))).unwrap();
+        let store = SqliteStore::new(SqliteConfig::new(folder.path().join("shop.db"))).unwrap();
         store.migrate().await.unwrap();
-        let mut tx = store.begin_items().await.unwrap();
-        tx.emit(&items.into_iter().collect::<Vec<_>>()).await.unwrap();
+        let mut tx = store.begin_jobs().await.unwrap();
+        tx.emit(&jobs.into_iter().collect::<Vec<_>>()).await.unwrap();
         tx.commit().await.unwrap();
         Self {
             store: Arc::new(store),
@@ -38,17 +38,25 @@ impl Shop {
         Worker::new(self.store.clone()).named("test").settings(settings)
     }
 
-    /// As if the leases had run out while nobody looked, and another worker had the items now.
+    /// As if the leases had run out while nobody looked, and another worker had the jobs now.
     fn take_away(&self) {
         let file = rusqlite::Connection::open(self.folder.path().join("shop.db")).unwrap();
         file.busy_timeout(Duration::from_secs(10)).unwrap();
-        let taken = file.execute("UPDATE outbox_item SET claim = claim + 1, lease_owner = 'another'", []);
+        let taken = file.execute("UPDATE outbox_job SET claim = claim + 1, lease_owner = 'another'", []);
         assert_eq!(taken.unwrap(), 1);
     }
 
-    async fn until(&self, what: &str, check: impl Fn(ItemCounts) -> bool) {
+    /// When the lease on the only job ends.
+    fn lease_end(&self) -> Option<i64> {
+        let file = rusqlite::Connection::open(self.folder.path().join("shop.db")).unwrap();
+        file.busy_timeout(Duration::from_secs(10)).unwrap();
+        file.query_row("SELECT lease_until FROM outbox_job", [], |row| row.get(0))
+            .unwrap()
+    }
+
+    async fn until(&self, what: &str, check: impl Fn(JobCounts) -> bool) {
         let waited = tokio::time::timeout(Duration::from_secs(60), async {
-            while !check(self.store.item_counts().await.unwrap()) {
+            while !check(self.store.job_counts().await.unwrap()) {
                 tokio::time::sleep(Duration::from_millis(5)).await;
             }
         });
@@ -72,13 +80,13 @@ fn quick() -> WorkerSettings {
     }
 }
 
-fn item(n: usize) -> Message {
+fn job(n: usize) -> Message {
     Message::json("t", &n).unwrap()
 }
 
 #[tokio::test]
-async fn items_are_worked_on_and_gone() {
-    let shop = Shop::open((0..500).map(item)).await;
+async fn jobs_are_worked_on_and_gone() {
+    let shop = Shop::open((0..500).map(job)).await;
     let seen = Arc::new(AtomicUsize::new(0));
     let (worker, stop, counter) = (shop.worker(quick()), shop.stop.clone(), seen.clone());
     let running = tokio::spawn(async move {
@@ -102,10 +110,10 @@ async fn transient_failures_and_panics_are_tried_again_and_permanent_ones_are_no
     let shop = Shop::open(topics.map(|topic| Message::json(topic, &()).unwrap().max_attempts(3))).await;
     let (worker, stop) = (shop.worker(quick()), shop.stop.clone());
     let running = tokio::spawn(async move {
-        let handler = |item: Arc<sendoff::store::Item>| async move {
-            match item.topic.as_str() {
+        let handler = |job: Arc<sendoff::store::Job>| async move {
+            match job.topic.as_str() {
                 "transient" => Err(std::io::Error::other("no route"))?,
-                "panic" if item.attempt < 3 => panic!("on purpose"),
+                "panic" if job.attempt < 3 => panic!("on purpose"),
                 "permanent" => return Err(Failure::permanent("no such customer")),
                 _ => {}
             }
@@ -120,19 +128,19 @@ async fn transient_failures_and_panics_are_tried_again_and_permanent_ones_are_no
 }
 
 #[tokio::test]
-async fn a_handler_that_panics_before_it_awaits_anything_fails_its_item_and_nothing_else() {
+async fn a_handler_that_panics_before_it_awaits_anything_fails_its_job_and_nothing_else() {
     let shop = Shop::open(["early", "late"].map(|topic| Message::json(topic, &()).unwrap().max_attempts(2))).await;
     let (worker, stop) = (shop.worker(quick()), shop.stop.clone());
     let running = tokio::spawn(async move {
-        let handler = |item: Arc<sendoff::store::Item>| {
-            assert!(item.topic != "early", "on purpose");
+        let handler = |job: Arc<sendoff::store::Job>| {
+            assert!(job.topic != "early", "on purpose");
             async { Ok(()) }
         };
         worker.run(handler, stop).await
     });
     shop.until("both have ended", |counts| counts.failed == 1 && counts.total() == 1)
         .await;
-    let failed = shop.store.items(None, &[], i64::MIN, 10).await.unwrap();
+    let failed = shop.store.jobs(None, &[], None, i64::MIN, 10).await.unwrap();
     let error = failed[0].message.last_error.clone().unwrap();
     assert!(error.contains("panicked") && error.contains("on purpose"), "{error}");
     let report = shop.stopped(running).await;
@@ -141,19 +149,34 @@ async fn a_handler_that_panics_before_it_awaits_anything_fails_its_item_and_noth
 
 #[tokio::test]
 async fn work_that_takes_longer_than_the_lease_keeps_it() {
-    let shop = Shop::open([item(1).max_attempts(1)]).await;
+    let shop = Shop::open([job(1).max_attempts(1)]).await;
     let settings = WorkerSettings {
         lease: Duration::from_secs(3),
         ..quick()
     };
     let (worker, stop) = (shop.worker(settings), shop.stop.clone());
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let closed = gate.clone();
     let running = tokio::spawn(async move {
-        let handler = |_| async {
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            Ok(())
+        let handler = move |_| {
+            let gate = closed.clone();
+            async move {
+                let _pass = gate.acquire().await;
+                Ok(())
+            }
         };
         worker.run(handler, stop).await
     });
+    shop.until("it is begun", |counts| counts.running == 1).await;
+    // Work goes on until the end of the lease is later than the first one could be.
+    let first = shop.lease_end().unwrap();
+    let extended = tokio::time::timeout(Duration::from_secs(60), async {
+        while shop.lease_end().unwrap() <= first {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    assert!(extended.await.is_ok(), "the lease was never extended");
+    gate.add_permits(1);
     shop.until("it is done", |counts| counts.total() == 0).await;
     let report = shop.stopped(running).await;
     assert_eq!((report.completed, report.lost), (1, 0));
@@ -161,7 +184,7 @@ async fn work_that_takes_longer_than_the_lease_keeps_it() {
 
 #[tokio::test]
 async fn a_clean_stop_finishes_what_is_running_and_gives_the_rest_back_at_once() {
-    let shop = Shop::open((0..10).map(item)).await;
+    let shop = Shop::open((0..10).map(job)).await;
     let settings = WorkerSettings {
         batch: 10,
         concurrency: 2,
@@ -197,7 +220,7 @@ async fn a_clean_stop_finishes_what_is_running_and_gives_the_rest_back_at_once()
     let store = shop.store.clone();
     let report = shop.stopped(running).await;
     assert_eq!((report.completed, report.released), (2, 8));
-    assert_eq!(store.item_counts().await.unwrap().total(), 8);
+    assert_eq!(store.job_counts().await.unwrap().total(), 8);
     assert_eq!(
         store
             .claim_batch("next", 10, Duration::from_secs(60))
@@ -210,7 +233,7 @@ async fn a_clean_stop_finishes_what_is_running_and_gives_the_rest_back_at_once()
 
 #[tokio::test]
 async fn work_whose_lease_was_lost_is_dropped() {
-    let shop = Shop::open([item(1)]).await;
+    let shop = Shop::open([job(1)]).await;
     let settings = WorkerSettings {
         lease: Duration::from_secs(6),
         idle_time: Duration::from_secs(600),
@@ -237,21 +260,49 @@ async fn work_whose_lease_was_lost_is_dropped() {
 
 #[tokio::test]
 async fn marks_by_hand_are_refused_to_a_worker_that_lost_its_lease() {
-    let shop = Shop::open([item(1), item(2)]).await;
+    let shop = Shop::open([job(1), job(2)]).await;
     let worker = shop.worker(quick());
-    let items = worker.claim_batch(10).await.unwrap();
-    worker.extend(&items).await.unwrap();
-    worker.mark_success(&items[0]).await.unwrap();
+    let jobs = worker.claim_batch(10).await.unwrap();
+    worker.extend(&jobs).await.unwrap();
+    worker.mark_success(&jobs[0]).await.unwrap();
     shop.take_away();
     let refused = [
-        worker.mark_success(&items[1]).await.err(),
-        worker.mark_retry(&items[1], Duration::ZERO, "x").await.err(),
-        worker.mark_failed(&items[1], "x").await.err(),
-        worker.extend(&items[1..]).await.err(),
+        worker.mark_success(&jobs[1]).await.err(),
+        worker.mark_retry(&jobs[1], Duration::ZERO, "x").await.err(),
+        worker.mark_failed(&jobs[1], "x").await.err(),
+        worker.extend(&jobs[1..]).await.err(),
     ];
     assert!(
         refused
             .iter()
             .all(|error| error.as_ref().is_some_and(|error| error.kind() == ErrorKind::LeaseLost))
     );
+}
+
+#[tokio::test]
+async fn workers_of_two_kinds_share_the_table() {
+    let jobs = ["print", "mail", "print", "scan"].map(|topic| Message::json(topic, &1).unwrap());
+    let shop = Shop::open(jobs).await;
+    let run = |topics: &[&'static str]| {
+        let (worker, stop) = (shop.worker(quick()).topics(topics.iter().copied()), shop.stop.clone());
+        let topics = topics.to_vec();
+        tokio::spawn(async move {
+            let handler = move |job: Arc<Job>| {
+                let is_its_own = topics.contains(&job.topic.as_str());
+                async move {
+                    is_its_own
+                        .then_some(())
+                        .ok_or_else(|| Failure::permanent(job.topic.clone()))
+                }
+            };
+            worker.run(handler, stop).await
+        })
+    };
+    let (printer, others) = (run(&["print"]), run(&["mail", "fax"]));
+    shop.until("both are done", |counts| counts.total() == 1).await;
+    assert_eq!(shop.stopped(printer).await.completed, 2);
+    assert_eq!(others.await.unwrap().unwrap().completed, 1);
+    let left = shop.worker(quick()).claim_batch(10).await.unwrap();
+    assert_eq!(left.iter().map(|job| job.topic.as_str()).collect::<Vec<_>>(), ["scan"]);
+    assert_eq!(left[0].attempt, 1, "a job of another topic was charged an attempt");
 }

@@ -3,55 +3,107 @@
 //! A service writes a [`Message`] in the **same database transaction** as its own rows; a relay delivers it afterwards,
 //! at least once. When the transaction rolls back, the message never existed.
 //!
-//! This crate holds what an application links: the message builders, the [`Outbox`] that emits them, and the traits
-//! that stores and sinks implement. It knows no database driver and no broker. Pick the adapter crate for the driver
-//! you already use (`sendoff-sqlx`, `sendoff-tokio-postgres`, `sendoff-diesel-async`, `sendoff-sea-orm`,
-//! `sendoff-rusqlite`, `sendoff-mysql-async`).
+//! # Emit
 //!
+//! `cargo add sendoff --features sqlx-postgres`, and [`Outbox::emit`] accepts the transactions of the driver:
+//!
+//! ```no_run
+//! use sendoff::{Message, Outbox};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let pool = sqlx::PgPool::connect(&std::env::var("DATABASE_URL")?).await?;
+//!     let mut tx = pool.begin().await?;
+//!     sqlx::query("INSERT INTO orders (id) VALUES (42)").execute(&mut *tx).await?;
+//!     let emitted = Outbox::new().emit(&mut tx, Message::json("order.placed", &42)?.key("ada")).await?;
+//!     tx.commit().await?;
+//!     println!("message {} will be delivered", emitted.id());
+//!     Ok(())
+//! }
 //! ```
-//! use sendoff::{Event, Message};
 //!
-//! # fn main() -> Result<(), sendoff::Error> {
-//! let raw = Message::json("order.placed", &serde_json::json!({"total": "12.50"}))?.key("customer-7");
-//! let event: Message = Event::new("order", "42", "order.placed").payload(&raw.id())?.into();
-//! assert_eq!(event.topic(), "order.placed");
-//! # Ok(())
-//! # }
+//! # Emit and deliver
+//!
+//! The program `sendoff` delivers, from a configuration file. A service can also deliver itself:
+//! `cargo add sendoff --features sqlx-postgres,relay,postgres,rabbitmq`.
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//! use sendoff::relay::{CancellationToken, Relay};
+//! use sendoff::sinks::rabbitmq::{RabbitMqConfig, RabbitMqSink};
+//! use sendoff::stores::postgres::{PostgresConfig, PostgresStore};
+//! use sendoff::{Message, Outbox, store::MigrateStore};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let url = std::env::var("DATABASE_URL")?;
+//!     let store = PostgresStore::new(PostgresConfig::new(&url))?;
+//!     store.migrate().await?; // creates the tables of the outbox
+//!     let rabbit = RabbitMqSink::new(RabbitMqConfig::new("amqp://localhost", "shop")?)?;
+//!     let relay = Relay::builder(Arc::new(store)).sink("rabbit", Arc::new(rabbit)).route("order.*".parse()?, ["rabbit"]);
+//!     let relay = tokio::spawn(relay.build()?.run(CancellationToken::new()));
+//!
+//!     let mut tx = sqlx::PgPool::connect(&url).await?.begin().await?;
+//!     let emitted = Outbox::new().emit(&mut tx, Message::json("order.placed", &42)?.key("ada")).await?;
+//!     tx.commit().await?;
+//!     println!("message {} is delivered now", emitted.id());
+//!     relay.await??; // runs until its token is cancelled
+//!     Ok(())
+//! }
 //! ```
 //!
-//! # The rooms, in the order a message passes through them
+//! # Features
 //!
-//! | room | module |
-//! |---|---|
-//! | build | [`message`], [`task`] |
-//! | emit, with where the caller is | [`emit`], [`context`] |
-//! | store: relay, operate, migrate | [`store`] |
-//! | publish | [`sink`] |
-//! | receive, once | [`inbox`] |
+//! No feature is on by default. Emitting needs Rust 1.85, or as much as the driver needs; the relay, stores and sinks need
+//! 1.95. Without features this crate is the core: builders, [`Outbox`], [`Inbox`], and the traits
+//! of stores and sinks.
+//!
+//! | what | features | where |
+//! |---|---|---|
+//! | adapters: emit with your driver | `sqlx-postgres`, `sqlx-mysql`, `sqlx-sqlite`, `tokio-postgres`, `diesel-async-postgres`, `diesel-async-mysql`, `sea-orm`, `rusqlite`, `mysql-async` | [`adapters`]; nothing to import |
+//! | context of the caller | `opentelemetry`, `sentry`, `log-context` | [`contexts`] |
+//! | Celery tasks, which are emitted as messages | `celery-task` | `sendoff::Task`, `sendoff::task` |
+//! | the relay | `relay` | `sendoff::relay` |
+//! | stores | `postgres`, `mysql`, `sqlite` | [`stores`] |
+//! | sinks | `rabbitmq`, `redis`, `nats`, `kafka`, `kafka-ssl`, `mqtt`, `http`, `celery`, `handlers`, `file`, `stdout` | [`sinks`] |
+//! | workers for jobs | `worker` | `sendoff::worker` |
+//! | metrics and probes | `watch` | `sendoff::watch` |
+//! | what operators do | `operate` | `sendoff::operate` |
 #![forbid(unsafe_code)]
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
-pub mod context;
-pub mod emit;
-pub mod envelope;
-mod error;
-pub mod inbox;
-pub mod message;
-mod pattern;
-pub mod sink;
-pub mod store;
-pub mod task;
-mod wake;
+#[doc(inline)]
+pub use sendoff_core::*;
 
-pub use context::Context;
-pub use emit::{Emitted, Outbox};
-pub use error::{BoxError, Error, ErrorKind, Result};
-pub use inbox::{Inbox, Once};
-pub use message::{Event, Headers, Message, OnDuplicate};
-pub use pattern::Pattern;
-pub use sink::{Outcome, Reason, Sink};
-pub use store::Delivery;
-pub use task::Task;
-pub use wake::Waker;
+pub mod adapters;
+pub mod contexts;
+pub mod sinks;
+pub mod stores;
 
-/// The id of a message: a UUID, version 7 when Sendoff makes it.
-pub use uuid::Uuid;
+#[cfg(feature = "celery-task")]
+#[doc(inline)]
+pub use sendoff_celery as task;
+#[cfg(feature = "celery-task")]
+pub use sendoff_celery::Task;
+#[cfg(feature = "operate")]
+#[doc(inline)]
+pub use sendoff_operate as operate;
+#[cfg(feature = "relay")]
+#[doc(inline)]
+pub use sendoff_relay as relay;
+#[cfg(feature = "watch")]
+#[doc(inline)]
+pub use sendoff_watch as watch;
+#[cfg(feature = "worker")]
+#[doc(inline)]
+pub use sendoff_worker as worker;
+
+/// The programs of pages for users, compiled as they stand there.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+
+    #[doc = include_str!("../../../docs/tracing.md")]
+    struct Tracing;
+}

@@ -1,12 +1,13 @@
 //! Emit Sendoff messages inside a diesel-async transaction.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut AsyncPgConnection`, and with the
-//! feature `mysql` (on unless switched off) `&mut AsyncMysqlConnection`, which is what the closure of a transaction gets.
+//! Applications turn it on with a feature of the crate `sendoff`: `diesel-async-postgres` or `diesel-async-mysql`.
+//! [`sendoff::Outbox::emit`] then accepts `&mut AsyncPgConnection`, and with the feature for MySQL (`mysql` here, a
+//! default feature) `&mut AsyncMysqlConnection`. The closure of a transaction gets one of these.
 //!
 //! ```no_run
 //! use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl};
 //! use sendoff::{BoxError, Message, Outbox};
-//! use sendoff_diesel_async as _;
+//! # use sendoff_diesel_async as _;
 //!
 //! # async fn place_order(mut connection: AsyncPgConnection) -> Result<(), BoxError> {
 //! let outbox = Outbox::new();
@@ -14,7 +15,7 @@
 //! connection
 //!     .transaction(async |tx| {
 //!         diesel::sql_query("INSERT INTO orders (id) VALUES (42)").execute(tx).await?;
-//!         outbox.emit(tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//!         let id = outbox.emit(tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
 //!         Ok::<_, BoxError>(())
 //!     })
 //!     .await?;
@@ -23,14 +24,14 @@
 //! # }
 //! ```
 //!
-//! The closure's `tx` is used up by the last emit; write `outbox.emit(&mut *tx, …)` where more is to follow. A pooled
-//! connection holds one of these: `outbox.emit(&mut **tx, …)`.
+//! An emit moves the closure's `tx`; write `outbox.emit(&mut *tx, …)` if more statements follow. For a pooled
+//! connection write `outbox.emit(&mut **tx, …)`.
 //!
 //! # Only inside a transaction
 //!
-//! Diesel has one type for a connection and for a transaction on it, so the compiler cannot refuse an emit outside of
-//! one. Such a message is committed by itself, whatever becomes of the application's rows; a warning of the target
-//! `sendoff::emit` says so.
+//! Diesel has one type for a connection and for a transaction on it, so the compiler cannot reject an emit outside a
+//! transaction. Such a message is committed on its own, even if the application's rows are rolled back; a warning with
+//! the target `sendoff::emit` reports it.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "mysql")]
@@ -46,7 +47,7 @@ use diesel_async::AsyncPgConnection;
 use sendoff::emit::{Dialect, OutboxTx, Statement};
 use sendoff::{BoxError, Uuid};
 
-/// Marks the adapter for `&mut AsyncPgConnection`. It is inferred and never written.
+/// Marks the adapter for `&mut AsyncPgConnection`. The compiler infers it.
 #[derive(Debug)]
 pub enum DieselAsync {}
 

@@ -14,7 +14,7 @@ use sendoff::{BoxError, Uuid};
 
 use crate::transaction;
 
-/// Marks the adapter for `&mut AsyncMysqlConnection`. It is inferred and never written.
+/// Marks the adapter for `&mut AsyncMysqlConnection`. The compiler infers it.
 #[derive(Debug)]
 pub enum DieselAsyncMysql {}
 
@@ -31,7 +31,7 @@ impl OutboxTx<DieselAsyncMysql> for &mut AsyncMysqlConnection {
             return Ok(Vec::new());
         }
         let ids: Vec<String> = match query.load(self).await {
-            // A procedure that returned no rows at all.
+            // The procedure returned no rows.
             Err(Error::DeserializationError(error)) if error.is::<UnexpectedEndOfRow>() => Vec::new(),
             loaded => loaded?,
         };
@@ -39,10 +39,10 @@ impl OutboxTx<DieselAsyncMysql> for &mut AsyncMysqlConnection {
     }
 }
 
-/// Diesel caches its prepared statement, unlike one of `sql_query`: the texts are few and never change.
+/// Unlike with `sql_query`, Diesel caches its prepared statement: the texts are few and never change.
 struct Emit<'a> {
     statement: &'a Statement<'a>,
-    /// A text for every id among the values, which have to live as long as the query.
+    /// The text of every id among the values. It must live as long as the query.
     ids: Vec<Option<String>>,
 }
 
@@ -72,11 +72,11 @@ impl Query for Emit<'_> {
 impl QueryFragment<Mysql> for Emit<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Mysql>) -> QueryResult<()> {
         let mut rest = self.statement.sql();
-        // Diesel writes the placeholders itself, in the order of the values.
+        // Diesel writes the placeholders, in the order of the values.
         for (param, id) in self.statement.params().iter().zip(&self.ids) {
             let (before, after) = rest
                 .split_once('?')
-                .ok_or_else(|| unfit("there are more values than places in the statement"))?;
+                .ok_or_else(|| unfit("the statement has more values than placeholders"))?;
             out.push_sql(before);
             bind(param, id, &mut out)?;
             rest = after;
@@ -92,13 +92,11 @@ fn bind<'b>(param: &'b Param<'_>, id: &'b Option<String>, out: &mut AstPass<'_, 
         Param::Text(text) => out.push_bind_param::<Nullable<Text>, Option<Cow<'_, str>>>(text),
         Param::Bytes(bytes) => out.push_bind_param::<Binary, [u8]>(bytes),
         Param::Int(int) => out.push_bind_param::<Nullable<BigInt>, Option<i64>>(int),
-        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => {
-            Err(unfit("MySQL has no arrays to bind"))
-        }
+        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Err(unfit("MySQL cannot bind arrays")),
     }
 }
 
-/// The statement is of another dialect, or of another version of `sendoff`.
+/// The statement is for another dialect, or from another version of `sendoff`.
 fn unfit(why: &str) -> Error {
     Error::QueryBuilderError(why.into())
 }

@@ -1,4 +1,4 @@
-//! A statement of Sendoff's as a query of Diesel's.
+//! Sendoff's statements as Diesel queries.
 
 use std::borrow::Cow;
 
@@ -21,8 +21,8 @@ pub(crate) async fn run(connection: &mut AsyncPgConnection, statement: &Statemen
     Ok(Vec::new())
 }
 
-/// Diesel caches its prepared statement, unlike one of `sql_query`: the texts are few and never change, so that every
-/// emit but the first of a connection is one round trip.
+/// Unlike with `sql_query`, Diesel caches its prepared statement: the texts are few and never change, so every emit
+/// except the first on a connection is one round trip.
 struct Emit<'a>(&'a Statement<'a>);
 
 impl QueryId for Emit<'_> {
@@ -38,11 +38,11 @@ impl Query for Emit<'_> {
 impl QueryFragment<Pg> for Emit<'_> {
     fn walk_ast<'b>(&'b self, mut out: AstPass<'_, 'b, Pg>) -> QueryResult<()> {
         let mut rest = self.0.sql();
-        // Diesel writes the placeholders itself, in the order of the values.
+        // Diesel writes the placeholders, in the order of the values.
         for (param, number) in self.0.params().iter().zip(1..) {
-            let (before, after) = rest
-                .split_once(&format!("${number}"))
-                .ok_or_else(|| Error::QueryBuilderError(format!("no ${number} in the statement").into()))?;
+            let (before, after) = rest.split_once(&format!("${number}")).ok_or_else(|| {
+                Error::QueryBuilderError(format!("the statement has no placeholder ${number}").into())
+            })?;
             out.push_sql(before);
             bind(param, &mut out)?;
             rest = after;

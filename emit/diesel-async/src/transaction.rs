@@ -1,4 +1,4 @@
-//! Whether there is a transaction at all.
+//! Checks for a transaction.
 
 use diesel_async::{AsyncConnection, TransactionManager};
 
@@ -10,8 +10,8 @@ pub(crate) fn warn_if_none<C: AsyncConnection>(connection: &mut C) {
         tracing::warn!(
             target: "sendoff::emit",
             event = "emit_outside_transaction",
-            "a message is emitted outside a transaction: it is committed by itself, whatever becomes of the rows that \
-             it tells about (emit it inside connection.transaction(…))"
+            "a message is emitted outside a transaction: it is committed on its own, even if the application's rows \
+             are rolled back (emit it inside connection.transaction(…))"
         );
     }
 }

@@ -1,10 +1,10 @@
-//! The emit suite, and what only diesel-async can get wrong, on MySQL and MariaDB.
+//! The emit suite, and tests specific to diesel-async, on MySQL and MariaDB.
 #![cfg(feature = "mysql")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
@@ -13,7 +13,7 @@ use diesel::dsl::sql;
 use diesel::sql_types::Text;
 use diesel_async::{AsyncConnection, AsyncMysqlConnection, RunQueryDsl, SimpleAsyncConnection, TransactionManager};
 use sendoff::emit::{Dialect, Names};
-use sendoff::{BoxError, Emitted, Inbox, Message, Once, Outbox, Result, Uuid};
+use sendoff::{BoxError, Emitted, EmittedMany, Inbox, Message, Once, Outbox, Result, Uuid};
 use sendoff_diesel_async as _;
 use sendoff_testkit::Log;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
@@ -22,7 +22,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/mysql/migrations/0002_items.sql")
+    include_str!("../../../stores/mysql/migrations/0001_jobs.sql")
 );
 
 type Manager = <AsyncMysqlConnection as AsyncConnection>::TransactionManager;
@@ -32,7 +32,8 @@ struct Harness {
 }
 
 impl EmitHarness for Harness {
-    /// Begun and ended by the manager that `connection.transaction(…)` uses: the suite's cases need more than a closure.
+    /// Started and ended by the manager that `connection.transaction(…)` uses: the suite's cases need more than a
+    /// closure.
     type Tx = AsyncMysqlConnection;
 
     const DIALECT: Dialect = Dialect::Mysql;
@@ -59,7 +60,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -107,8 +108,8 @@ async fn emitting_can_be_spawned() {
     let task = tokio::spawn(async move {
         connection
             .transaction(async |tx| {
-                outbox.emit(&mut *tx, message()).await?;
-                outbox.emit_many(tx, [message(), message()]).await?;
+                let _ = outbox.emit(&mut *tx, message()).await?;
+                let _ = outbox.emit_many(tx, [message(), message()]).await?;
                 Ok::<_, BoxError>(())
             })
             .await
@@ -123,7 +124,7 @@ async fn an_error_of_the_closure_takes_the_message_back() {
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut connection = connect().await;
     let outcome = connection.transaction(async |tx| {
-        outbox.emit(tx, message()).await?;
+        let _ = outbox.emit(tx, message()).await?;
         Err::<(), BoxError>("the order cannot be placed".into())
     });
     outcome.await.unwrap_err();
@@ -137,7 +138,7 @@ async fn emitting_outside_a_transaction_warns() {
     let mut connection = connect().await;
     let (warnings, _guard) = Log::collect(tracing::Level::WARN);
 
-    outbox.emit(&mut connection, message()).await.unwrap();
+    let _ = outbox.emit(&mut connection, message()).await.unwrap();
     let warned = warnings.take();
     assert!(
         warned.contains("WARN") && warned.contains("sendoff::emit: a message is emitted outside a transaction"),
@@ -146,7 +147,7 @@ async fn emitting_outside_a_transaction_warns() {
     assert!(warned.contains("connection.transaction("), "{warned}");
 
     let emit = connection.transaction(async |tx| Ok::<_, BoxError>(outbox.emit(tx, message()).await?));
-    emit.await.unwrap();
+    let _ = emit.await.unwrap();
     assert_eq!(warnings.take(), "");
     assert_eq!(emitted(&harness).await, 2);
 }

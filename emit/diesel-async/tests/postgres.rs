@@ -1,9 +1,9 @@
-//! The emit suite, and what only diesel-async can get wrong.
+//! The emit suite, and tests specific to diesel-async, on PostgreSQL.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
@@ -12,7 +12,7 @@ use diesel::sql_types::Text;
 use diesel::{QueryableByName, sql_query};
 use diesel_async::{AsyncConnection, AsyncPgConnection, RunQueryDsl, SimpleAsyncConnection, TransactionManager};
 use sendoff::emit::{Dialect, Names};
-use sendoff::{BoxError, Emitted, Message, Outbox, Result};
+use sendoff::{BoxError, Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_diesel_async as _;
 use sendoff_testkit::Log;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
@@ -21,7 +21,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/postgres/migrations/0002_items.sql")
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
 );
 
 type Manager = <AsyncPgConnection as AsyncConnection>::TransactionManager;
@@ -31,7 +31,8 @@ struct Harness {
 }
 
 impl EmitHarness for Harness {
-    /// Begun and ended by the manager that `connection.transaction(…)` uses: the suite's cases need more than a closure.
+    /// Started and ended by the manager that `connection.transaction(…)` uses: the suite's cases need more than a
+    /// closure.
     type Tx = AsyncPgConnection;
 
     const DIALECT: Dialect = Dialect::Postgres;
@@ -58,7 +59,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -114,8 +115,8 @@ async fn emitting_can_be_spawned() {
     let task = tokio::spawn(async move {
         connection
             .transaction(async |tx| {
-                outbox.emit(&mut *tx, message()).await?;
-                outbox.emit_many(tx, [message(), message()]).await?;
+                let _ = outbox.emit(&mut *tx, message()).await?;
+                let _ = outbox.emit_many(tx, [message(), message()]).await?;
                 Ok::<_, BoxError>(())
             })
             .await
@@ -130,7 +131,7 @@ async fn an_error_of_the_closure_takes_the_message_back() {
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut connection = connect().await;
     let outcome = connection.transaction(async |tx| {
-        outbox.emit(tx, message()).await?;
+        let _ = outbox.emit(tx, message()).await?;
         Err::<(), BoxError>("the order cannot be placed".into())
     });
     outcome.await.unwrap_err();
@@ -144,7 +145,7 @@ async fn emitting_outside_a_transaction_warns() {
     let mut connection = connect().await;
     let (warnings, _guard) = Log::collect(tracing::Level::WARN);
 
-    outbox.emit(&mut connection, message()).await.unwrap();
+    let _ = outbox.emit(&mut connection, message()).await.unwrap();
     let warned = warnings.take();
     assert!(
         warned.contains("WARN") && warned.contains("sendoff::emit: a message is emitted outside a transaction"),
@@ -153,7 +154,7 @@ async fn emitting_outside_a_transaction_warns() {
     assert!(warned.contains("connection.transaction("), "{warned}");
 
     let emit = connection.transaction(async |tx| Ok::<_, BoxError>(outbox.emit(tx, message()).await?));
-    emit.await.unwrap();
+    let _ = emit.await.unwrap();
     assert_eq!(warnings.take(), "");
     assert_eq!(emitted(&harness).await, 2);
 }
@@ -164,9 +165,9 @@ async fn the_statement_is_prepared_once_a_connection() {
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut tx = harness.begin().await;
     for _ in 0..3 {
-        outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
     }
-    // Sendoff's statements begin with a comment.
+    // Sendoff's statements start with a comment.
     let prepared = "SELECT generic_plans::text || custom_plans::text AS value FROM pg_prepared_statements \
                     WHERE statement LIKE '--%'";
     let rows: Vec<Answer> = sql_query(prepared).load(&mut tx).await.unwrap();

@@ -1,32 +1,33 @@
 //! Emit Sendoff messages inside a mysql_async transaction, on MySQL or MariaDB.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut mysql_async::Transaction`.
+//! Applications turn it on with the feature `mysql-async` of the crate `sendoff`. [`sendoff::Outbox::emit`] then
+//! accepts `&mut mysql_async::Transaction`.
 //!
 //! ```no_run
 //! use mysql_async::prelude::Queryable;
 //! use sendoff::{Message, Outbox};
-//! use sendoff_mysql_async as _;
+//! # use sendoff_mysql_async as _;
 //!
 //! # async fn place_order(pool: mysql_async::Pool) -> Result<(), Box<dyn std::error::Error>> {
 //! let outbox = Outbox::new();
 //!
 //! let mut tx = pool.start_transaction(Default::default()).await?;
 //! tx.query_drop("INSERT INTO orders (id) VALUES (42)").await?;
-//! outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//! let id = outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
 //! tx.commit().await?;
 //! outbox.wake();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! After a deadlock (error 1213) the server has rolled the whole transaction back, the application's own rows with it:
-//! begin again, as with every other statement of the transaction. A message without an idempotency key is a plain
-//! `INSERT` and takes part in no deadlock.
+//! After a deadlock (error 1213) the server has rolled back the whole transaction, including the application's own
+//! rows: start it again, as after any other statement of the transaction. A message without an idempotency key is a
+//! plain `INSERT` and takes part in no deadlock.
 //!
-//! # Only a transaction will do
+//! # Only inside a transaction
 //!
-//! A message that is not in the same transaction as the application's own rows can be lost, or sent for rows that never
-//! came to be. So a connection is not accepted:
+//! A message outside the transaction of the application's own rows can be lost, or sent for rows that were never
+//! committed. So a connection is not accepted:
 //!
 //! ```compile_fail,E0277
 //! # use sendoff_mysql_async as _;
@@ -41,7 +42,7 @@ use mysql_async::{Params, Transaction, Value};
 use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
 use sendoff::{BoxError, Uuid};
 
-/// Marks the adapter for `&mut mysql_async::Transaction<'_>`. It is inferred and never written.
+/// Marks the adapter for `&mut mysql_async::Transaction<'_>`. The compiler infers it.
 #[derive(Debug)]
 pub enum MysqlAsync {}
 
@@ -67,7 +68,7 @@ fn value(param: &Param<'_>) -> Value {
         Param::Text(text) => text.as_deref().map_or(Value::NULL, Value::from),
         Param::Bytes(bytes) => Value::from(*bytes),
         Param::Int(number) => Value::from(*number),
-        // No statement of this dialect has arrays.
+        // Statements of this dialect have no arrays.
         Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Value::NULL,
     }
 }

@@ -1,5 +1,5 @@
-//! The inbox, inside transactions of mysql_async.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! The inbox, inside mysql_async transactions.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::time::{Duration, Instant};
 
@@ -17,7 +17,7 @@ async fn connect() -> Conn {
         .unwrap()
 }
 
-/// Tables of its own, and one for what consumers do.
+/// New tables, and one for the effects of consumers.
 async fn fresh() -> (Conn, String, Inbox) {
     let names = emit_suite::fresh_names();
     let mut conn = connect().await;
@@ -94,15 +94,19 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
             once
         });
         let waiting = format!(
-            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE '%{schema}%'"
+            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_state = 'LOCK WAIT' AND trx_query LIKE \
+             '%{schema}%'"
         );
         let (mut witness, began) = (connect().await, Instant::now());
         while witness.query_first::<i64, _>(&waiting).await.unwrap() != Some(1) {
-            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
-            // The server looks anew only where nobody has asked for 100 ms.
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "the second transaction must wait"
+            );
+            // The server refreshes this table only after 100 ms without a query.
             tokio::time::sleep(Duration::from_millis(150)).await;
         }
-        assert!(!second.is_finished(), "it cannot know yet");
+        assert!(!second.is_finished(), "the second transaction must wait for the first");
         if commits {
             first.commit().await.unwrap();
         } else {

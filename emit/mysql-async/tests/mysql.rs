@@ -1,9 +1,9 @@
-//! The emit suite, and what only mysql_async can get wrong.
+//! The emit suite, and tests specific to mysql_async.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
@@ -11,7 +11,7 @@ use std::error::Error as StdError;
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, Transaction, TxOpts};
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_mysql_async as _;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 
@@ -19,7 +19,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/mysql/migrations/0002_items.sql")
+    include_str!("../../../stores/mysql/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -44,7 +44,7 @@ impl EmitHarness for Harness {
     }
 
     async fn begin(&self) -> Self::Tx {
-        // The transaction borrows its connection, and a test's process is short.
+        // Leaked: the transaction borrows its connection, and a test's process is short.
         let conn: &'static mut Conn = Box::leak(Box::new(connect().await));
         conn.start_transaction(TxOpts::new()).await.unwrap()
     }
@@ -53,7 +53,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -98,9 +98,9 @@ async fn emitting_can_be_spawned() {
     let mut conn = connect().await;
     let task = tokio::spawn(async move {
         let mut tx = conn.start_transaction(TxOpts::new()).await.unwrap();
-        outbox.emit(&mut tx, message()).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
-        outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();
@@ -118,7 +118,7 @@ async fn emitting_works_in_every_isolation_level() {
         let mut options = TxOpts::new();
         options.with_isolation_level(level);
         let mut tx = conn.start_transaction(options).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
         let once = message().idempotency_key(format!("{level:?}"));
         assert!(!outbox.emit(&mut tx, once).await.unwrap().is_duplicate());
         tx.commit().await.unwrap();
@@ -127,7 +127,7 @@ async fn emitting_works_in_every_isolation_level() {
     assert_eq!(harness.texts(&topics).await.len(), 9);
 }
 
-/// What a transaction has seen before somebody else's commit does not hide the holder of a key.
+/// An old snapshot of the transaction must not hide the holder of a key.
 #[tokio::test]
 async fn a_duplicate_is_found_behind_an_old_snapshot() {
     let harness = Harness::fresh().await;
@@ -139,10 +139,10 @@ async fn a_duplicate_is_found_behind_an_old_snapshot() {
     assert_eq!(seen, Some(0));
     let first = message().idempotency_key("k");
     let mut other = new.start_transaction(TxOpts::new()).await.unwrap();
-    outbox.emit(&mut other, first.clone()).await.unwrap();
+    let _ = outbox.emit(&mut other, first.clone()).await.unwrap();
     other.commit().await.unwrap();
     let seen: Option<u64> = tx.query_first(&look).await.unwrap();
-    assert_eq!(seen, Some(0), "the snapshot is an old one");
+    assert_eq!(seen, Some(0), "the snapshot must be an old one");
     let second = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
     assert_eq!(second, Emitted::Duplicate { first: first.id() });
     tx.commit().await.unwrap();

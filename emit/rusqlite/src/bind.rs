@@ -1,4 +1,4 @@
-//! Sendoff's values as rusqlite binds them.
+//! Binds Sendoff's values with rusqlite.
 
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};
 use sendoff::emit::Param;
@@ -7,7 +7,7 @@ use sendoff::{Error, ErrorKind, Result};
 /// The values of a statement, in order. Text and bytes are borrowed.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for an array, which no statement of this dialect has.
+/// [`ErrorKind::Unsupported`] for an array: statements of this dialect have none.
 pub(crate) fn values<'a>(params: &'a [Param<'_>]) -> Result<Vec<ToSqlOutput<'a>>> {
     params.iter().map(value).collect()
 }
@@ -24,8 +24,8 @@ fn value<'a>(param: &'a Param<'_>) -> Result<ToSqlOutput<'a>> {
 }
 
 fn no_arrays() -> Error {
-    Error::new(ErrorKind::Unsupported, "SQLite has no arrays to bind")
-        .because("the statement is of another dialect")
+    Error::new(ErrorKind::Unsupported, "SQLite cannot bind arrays")
+        .because("the statement is for another database")
         .next_step("use the same version of every sendoff crate")
 }
 

@@ -1,6 +1,6 @@
 //! PostgreSQL's text form of an array.
 
-/// `{"a","b",NULL}`: every element quoted, so that an element that reads `NULL`, or is empty, is text.
+/// `{"a","b",NULL}`: every element is quoted, so that the text `NULL` and an empty text stay texts.
 pub(crate) fn literal<'a>(elements: impl Iterator<Item = Option<&'a str>>) -> String {
     let mut text = String::from("{");
     for element in elements {

@@ -1,4 +1,4 @@
-//! The databases of sea-orm that Sendoff emits on.
+//! The databases of sea-orm that Sendoff supports.
 
 use sea_orm::DbBackend;
 use sendoff::emit::Dialect;
@@ -7,15 +7,17 @@ use sendoff::{Error, ErrorKind, Result};
 /// The dialect of a database.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for one that Sendoff has no statements for.
+/// [`ErrorKind::Unsupported`] for a database that Sendoff does not support.
 pub(crate) fn dialect(backend: DbBackend) -> Result<Dialect> {
     match backend {
         DbBackend::Postgres => Ok(Dialect::Postgres),
         DbBackend::Sqlite => Ok(Dialect::Sqlite),
         DbBackend::MySql => Ok(Dialect::Mysql),
-        other => Err(Error::new(ErrorKind::Unsupported, format!("no outbox on {other:?}"))
-            .because("Sendoff emits on PostgreSQL, MySQL, MariaDB and SQLite")
-            .next_step("emit in a transaction on one of these")),
+        other => Err(
+            Error::new(ErrorKind::Unsupported, format!("Sendoff does not support {other:?}"))
+                .because("it supports PostgreSQL, MySQL, MariaDB and SQLite")
+                .next_step("emit in a transaction of one of these"),
+        ),
     }
 }
 

@@ -1,32 +1,32 @@
 //! Emit Sendoff messages inside a sea-orm transaction.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&sea_orm::DatabaseTransaction`, on
-//! PostgreSQL, on MySQL and MariaDB, and on SQLite.
+//! Applications turn it on with the feature `sea-orm` of the crate `sendoff`. [`sendoff::Outbox::emit`] then accepts
+//! `&sea_orm::DatabaseTransaction`, on PostgreSQL, on MySQL and MariaDB, and on SQLite.
 //!
 //! ```no_run
 //! use sea_orm::{ConnectionTrait, DatabaseConnection, TransactionTrait};
 //! use sendoff::{Message, Outbox};
-//! use sendoff_sea_orm as _;
+//! # use sendoff_sea_orm as _;
 //!
 //! # async fn place_order(db: DatabaseConnection) -> Result<(), Box<dyn std::error::Error>> {
 //! let outbox = Outbox::new();
 //!
 //! let tx = db.begin().await?;
 //! tx.execute_unprepared("INSERT INTO orders (id) VALUES (42)").await?;
-//! outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//! let id = outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
 //! tx.commit().await?;
 //! outbox.wake();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! On SQLite begin with [`SqliteTransactionMode::Immediate`](sea_orm::SqliteTransactionMode::Immediate): a transaction
-//! that takes the write lock only when it emits may find the database busy then, and has to start over.
+//! On SQLite start with [`SqliteTransactionMode::Immediate`](sea_orm::SqliteTransactionMode::Immediate): a transaction
+//! that takes the write lock only when it emits may find the database busy then, and must start again.
 //!
-//! # Only a transaction will do
+//! # Only inside a transaction
 //!
-//! A message that is not in the same transaction as the application's own rows can be lost, or sent for rows that never
-//! came to be. So a connection is not accepted:
+//! A message outside the transaction of the application's own rows can be lost, or sent for rows that were never
+//! committed. So a connection is not accepted:
 //!
 //! ```compile_fail,E0277
 //! # use sendoff_sea_orm as _;
@@ -45,13 +45,13 @@ use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult};
 use sendoff::emit::{Dialect, OutboxTx, Statement};
 use sendoff::{BoxError, Uuid};
 
-/// Marks the adapter for `&sea_orm::DatabaseTransaction`. It is inferred and never written.
+/// Marks the adapter for `&sea_orm::DatabaseTransaction`. The compiler infers it.
 #[derive(Debug)]
 pub enum SeaOrm {}
 
 impl OutboxTx<SeaOrm> for &DatabaseTransaction {
     fn dialect(&self) -> Dialect {
-        // A database without a dialect is refused by `run`, which can say why.
+        // `run` rejects an unsupported database, because it can return an error.
         backend::dialect(self.get_database_backend()).unwrap_or(Dialect::Postgres)
     }
 
@@ -72,7 +72,7 @@ impl OutboxTx<SeaOrm> for &DatabaseTransaction {
 fn id(dialect: Dialect, row: &QueryResult) -> Result<Uuid, BoxError> {
     match dialect {
         Dialect::Postgres => Ok(row.try_get_by_index(0)?),
-        // The others have no type for it.
+        // The other databases have no UUID type.
         _ => Ok(row.try_get_by_index::<String>(0)?.parse()?),
     }
 }

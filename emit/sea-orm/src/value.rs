@@ -1,4 +1,4 @@
-//! The values of a statement, as sea-orm binds them.
+//! Binds the values of a statement with sea-orm.
 
 use sea_orm::Value;
 use sea_orm::sea_query::ArrayType;
@@ -10,7 +10,7 @@ use crate::array;
 /// The values in order.
 ///
 /// # Errors
-/// [`ErrorKind::Unsupported`] for an array on MySQL or SQLite, which have none.
+/// [`ErrorKind::Unsupported`] for an array on MySQL or SQLite.
 pub(crate) fn values(dialect: Dialect, params: &[Param<'_>]) -> Result<Vec<Value>> {
     match dialect {
         Dialect::Postgres => Ok(params.iter().map(postgres).collect()),
@@ -18,8 +18,8 @@ pub(crate) fn values(dialect: Dialect, params: &[Param<'_>]) -> Result<Vec<Value
     }
 }
 
-/// Which of the two ways an array goes must never depend on its contents: the driver prepares a statement with the
-/// types of its first values and keeps it.
+/// How an array is bound must never depend on its content: the driver prepares a statement with the types of its first
+/// values and keeps it.
 fn postgres(param: &Param<'_>) -> Value {
     match param {
         Param::Uuid(id) => Value::Uuid(Some(*id)),
@@ -31,7 +31,7 @@ fn postgres(param: &Param<'_>) -> Value {
             ArrayType::Bytes,
             blobs.iter().map(|blob| Value::Bytes(Some(blob.to_vec()))),
         ),
-        // sea-orm panics on an array with a NULL in it; as text it goes through the statement's own cast.
+        // sea-orm panics on an array with a NULL; as text it uses the statement's own cast.
         Param::Texts(texts) => Value::String(Some(array::literal(texts.iter().map(Option::as_deref)))),
         Param::Ints(ints) => {
             let ints: Vec<Option<String>> = ints.iter().map(|int| int.map(|int| int.to_string())).collect();
@@ -45,12 +45,11 @@ fn plain(param: &Param<'_>) -> Result<Value> {
     match param {
         Param::Uuid(id) => Ok(Value::String(Some(id.to_string()))),
         Param::Text(_) | Param::Bytes(_) | Param::Int(_) => Ok(postgres(param)),
-        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => Err(Error::new(
-            ErrorKind::Unsupported,
-            "this database has no arrays to bind",
-        )
-        .because("the statement is of another dialect")
-        .next_step("use the same version of every sendoff crate")),
+        Param::Uuids(_) | Param::Texts(_) | Param::Blobs(_) | Param::Ints(_) => {
+            Err(Error::new(ErrorKind::Unsupported, "this database cannot bind arrays")
+                .because("the statement is for another database")
+                .next_step("use the same version of every sendoff crate"))
+        }
     }
 }
 

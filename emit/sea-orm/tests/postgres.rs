@@ -1,9 +1,9 @@
-//! The emit suite, and what only sea-orm can get wrong, on PostgreSQL.
+//! The emit suite, and tests specific to sea-orm, on PostgreSQL.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
@@ -11,7 +11,7 @@ use std::error::Error as StdError;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr};
 use sea_orm::{Statement, TransactionTrait};
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_sea_orm as _;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 
@@ -19,7 +19,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/postgres/migrations/0002_items.sql")
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -51,7 +51,7 @@ impl EmitHarness for Harness {
         outbox.emit(&*tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(&*tx, messages).await
     }
 
@@ -96,8 +96,8 @@ async fn emitting_can_be_spawned() {
     let db = connect().await;
     let task = tokio::spawn(async move {
         let tx = db.begin().await.unwrap();
-        outbox.emit(&tx, message()).await.unwrap();
-        outbox.emit_many(&tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&tx, [message(), message()]).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();
@@ -105,7 +105,7 @@ async fn emitting_can_be_spawned() {
     assert_eq!(harness.texts(&topics).await, ["a"; 3]);
 }
 
-/// A statement is prepared once a connection, with the types of its first values.
+/// A statement is prepared once per connection, with the types of its first values.
 #[tokio::test]
 async fn one_connection_takes_many_messages_with_and_without_what_is_optional() {
     let harness = Harness::fresh().await;
@@ -118,8 +118,8 @@ async fn one_connection_takes_many_messages_with_and_without_what_is_optional() 
             .map(|message| message.key("k").header("h", "v").max_attempts(3))
     };
     for _ in 0..2 {
-        outbox.emit_many(&tx, bare()).await.unwrap();
-        outbox.emit_many(&tx, full()).await.unwrap();
+        let _ = outbox.emit_many(&tx, bare()).await.unwrap();
+        let _ = outbox.emit_many(&tx, full()).await.unwrap();
     }
     tx.commit().await.unwrap();
     let keys = harness

@@ -1,9 +1,9 @@
-//! The emit suite, and what only sea-orm can get wrong, on SQLite.
+//! The emit suite, and tests specific to sea-orm, on SQLite.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
@@ -11,7 +11,7 @@ use std::error::Error as StdError;
 use sea_orm::{ConnectOptions, ConnectionTrait, Database, DatabaseConnection, DatabaseTransaction, DbBackend, DbErr};
 use sea_orm::{SqliteTransactionMode, Statement, TransactionOptions, TransactionTrait};
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_sea_orm as _;
 use sendoff_testkit::emit_suite::EmitHarness;
 use tempfile::TempDir;
@@ -20,7 +20,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/sqlite/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/sqlite/migrations/0002_items.sql")
+    include_str!("../../../stores/sqlite/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -67,7 +67,7 @@ impl EmitHarness for Harness {
         outbox.emit(&*tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(&*tx, messages).await
     }
 

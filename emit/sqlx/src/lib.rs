@@ -1,31 +1,32 @@
 //! Emit Sendoff messages inside a sqlx transaction.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&mut sqlx::Transaction`, of
-//! PostgreSQL (feature `postgres`), of MySQL and MariaDB (feature `mysql`), and of SQLite (feature `sqlite`).
+//! Applications turn it on with a feature of the crate `sendoff`: `sqlx-postgres`, `sqlx-mysql` (also for MariaDB) or
+//! `sqlx-sqlite`. [`sendoff::Outbox::emit`] then accepts `&mut sqlx::Transaction` of that database. Here the features
+//! are `postgres`, `mysql` and `sqlite`.
 //!
 //! ```no_run
 //! use sendoff::{Message, Outbox};
-//! use sendoff_sqlx as _;
+//! # use sendoff_sqlx as _;
 //!
 //! # async fn place_order(pool: sqlx::PgPool) -> Result<(), Box<dyn std::error::Error>> {
 //! let outbox = Outbox::new();
 //!
 //! let mut tx = pool.begin().await?;
 //! sqlx::query("INSERT INTO orders (id) VALUES (42)").execute(&mut *tx).await?;
-//! outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//! let id = outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
 //! tx.commit().await?;
 //! outbox.wake();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! On SQLite begin with `pool.begin_with("BEGIN IMMEDIATE")`: a transaction that takes the write lock only when it
-//! emits may find the database busy then, and has to start over.
+//! On SQLite start with `pool.begin_with("BEGIN IMMEDIATE")`: a transaction that takes the write lock only when it
+//! emits may find the database busy then, and must start again.
 //!
-//! # Only a transaction will do
+//! # Only inside a transaction
 //!
-//! A message that is not in the same transaction as the application's own rows can be lost, or sent for rows that never
-//! came to be. So pools and plain connections are not accepted:
+//! A message outside the transaction of the application's own rows can be lost, or sent for rows that were never
+//! committed. So pools and plain connections are not accepted:
 //!
 //! ```compile_fail,E0277
 //! # use sendoff_sqlx as _;
@@ -57,9 +58,9 @@
 //!
 //! # Poolers
 //!
-//! Behind a pooler that hands out a connection per transaction, statements with a name fail. On a connection that holds
-//! none of the application's own prepared statements the message is therefore written with a nameless one, which costs
-//! a second round trip; otherwise the statement is cached like the application's own.
+//! Behind a pooler in transaction mode, named statements fail. On a connection without cached statements of the
+//! application, the message is therefore written with an unnamed statement, which costs a second round trip; otherwise
+//! the statement is cached like the application's own.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "mysql")]

@@ -5,7 +5,7 @@ use sendoff::{BoxError, Error, ErrorKind, Uuid};
 use sqlx::mysql::MySqlArguments;
 use sqlx::{Arguments, AssertSqlSafe, MySql, Row, Transaction};
 
-/// Marks the adapter for `&mut sqlx::Transaction<'_, MySql>`. It is inferred and never written.
+/// Marks the adapter for `&mut sqlx::Transaction<'_, MySql>`. The compiler infers it.
 #[derive(Debug)]
 pub enum SqlxMysql {}
 
@@ -40,7 +40,7 @@ fn arguments(params: &[Param<'_>]) -> Result<MySqlArguments, BoxError> {
 }
 
 fn no_arrays() -> Error {
-    Error::new(ErrorKind::Unsupported, "MySQL has no arrays to bind")
-        .because("the statement is of another dialect")
+    Error::new(ErrorKind::Unsupported, "MySQL cannot bind arrays")
+        .because("the statement is for another database")
         .next_step("use the same version of every sendoff crate")
 }

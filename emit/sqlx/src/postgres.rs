@@ -5,7 +5,7 @@ use sendoff::{BoxError, Uuid};
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, Connection, Postgres, Row, Transaction};
 
-/// Marks the adapter for `&mut sqlx::Transaction<'_, Postgres>`. It is inferred and never written.
+/// Marks the adapter for `&mut sqlx::Transaction<'_, Postgres>`. The compiler infers it.
 #[derive(Debug)]
 pub enum SqlxPostgres {}
 
@@ -16,8 +16,8 @@ impl OutboxTx<SqlxPostgres> for &mut Transaction<'_, Postgres> {
 
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
         let arguments = arguments(statement.params())?;
-        // A statement with a name breaks behind a pooler in transaction mode. Where the application's own statements
-        // are cached there is no such pooler, so one more is safe and saves a round trip.
+        // A named statement fails behind a pooler in transaction mode. If the application's own statements are cached,
+        // there is no such pooler, so one more is safe and saves a round trip.
         let cached = self.cached_statements_size() > 0;
         let query = sqlx::query_with(AssertSqlSafe(statement.sql()), arguments).persistent(cached);
         if !statement.returns_ids() {

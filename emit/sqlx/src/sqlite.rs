@@ -5,7 +5,7 @@ use sendoff::{BoxError, Error, ErrorKind, Uuid};
 use sqlx::sqlite::SqliteArguments;
 use sqlx::{Arguments, AssertSqlSafe, Row, Sqlite, Transaction};
 
-/// Marks the adapter for `&mut sqlx::Transaction<'_, Sqlite>`. It is inferred and never written.
+/// Marks the adapter for `&mut sqlx::Transaction<'_, Sqlite>`. The compiler infers it.
 #[derive(Debug)]
 pub enum SqlxSqlite {}
 
@@ -40,7 +40,7 @@ fn arguments(params: &[Param<'_>]) -> Result<SqliteArguments, BoxError> {
 }
 
 fn no_arrays() -> Error {
-    Error::new(ErrorKind::Unsupported, "SQLite has no arrays to bind")
-        .because("the statement is of another dialect")
+    Error::new(ErrorKind::Unsupported, "SQLite cannot bind arrays")
+        .because("the statement is for another database")
         .next_step("use the same version of every sendoff crate")
 }

@@ -1,6 +1,6 @@
-//! The inbox, inside transactions of sqlx.
+//! The inbox, inside sqlx transactions.
 #![cfg(feature = "postgres")]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::time::{Duration, Instant};
 
@@ -10,9 +10,12 @@ use sendoff_sqlx as _;
 use sendoff_testkit::emit_suite;
 use sqlx::{AssertSqlSafe, PgPool};
 
-const SCHEMA: &str = include_str!("../../../stores/postgres/migrations/0001_outbox.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
+);
 
-/// Tables of its own, and one for what consumers do.
+/// New tables, and one for the effects of consumers.
 async fn fresh() -> (PgPool, Names, Inbox) {
     let names = emit_suite::fresh_names();
     let pool = PgPool::connect(&emit_suite::postgres_url()).await.unwrap();
@@ -90,10 +93,13 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
             .await
             .unwrap()
         {
-            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "the second transaction must wait"
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert!(!second.is_finished(), "it cannot know yet");
+        assert!(!second.is_finished(), "the second transaction must wait for the first");
         if commits {
             first.commit().await.unwrap();
         } else {

@@ -1,16 +1,16 @@
-//! The emit suite, and what only sqlx can get wrong, on MySQL and MariaDB.
+//! The emit suite, and tests specific to sqlx, on MySQL and MariaDB.
 #![cfg(feature = "mysql")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
 
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_sqlx as _;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 use sqlx::mysql::MySqlPoolOptions;
@@ -20,7 +20,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/mysql/migrations/0002_items.sql")
+    include_str!("../../../stores/mysql/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -52,7 +52,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -100,8 +100,8 @@ async fn emitting_can_be_spawned() {
     let pool = pool(&emit_suite::mysql_url());
     let task = tokio::spawn(async move {
         let mut tx = pool.begin().await.unwrap();
-        outbox.emit(&mut tx, message()).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();
@@ -109,15 +109,15 @@ async fn emitting_can_be_spawned() {
     assert_eq!(harness.texts(&topics).await, ["a"; 3]);
 }
 
-/// The session is the application's: what it set stays as it was.
+/// The session belongs to the application: its settings must not change.
 #[tokio::test]
 async fn the_session_is_left_as_it_was() {
     let harness = Harness::fresh().await;
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let mut connection = MySqlConnection::connect(&emit_suite::mysql_url()).await.unwrap();
-    // The isolation has one name on MariaDB and another on MySQL.
-    let session = "SHOW SESSION VARIABLES WHERE variable_name IN ('autocommit', 'time_zone', 'sql_mode', 'tx_isolation', \
-        'transaction_isolation', 'collation_connection')";
+    // The variable has different names on MariaDB and MySQL.
+    let session = "SHOW SESSION VARIABLES WHERE variable_name IN ('autocommit', 'time_zone', 'sql_mode', \
+                   'tx_isolation', 'transaction_isolation', 'collation_connection')";
     let settings = async |connection: &mut MySqlConnection| {
         let settings = sqlx::query_as::<_, (String, String)>(session).fetch_all(&mut *connection);
         let settings = settings.await.unwrap();
@@ -131,8 +131,8 @@ async fn the_session_is_left_as_it_was() {
         message().idempotency_key("k"),
         message().delay(std::time::Duration::from_secs(9)),
     ];
-    outbox.emit_many(&mut tx, messages).await.unwrap();
-    outbox.emit(&mut tx, message()).await.unwrap();
+    let _ = outbox.emit_many(&mut tx, messages).await.unwrap();
+    let _ = outbox.emit(&mut tx, message()).await.unwrap();
     tx.commit().await.unwrap();
     assert_eq!(settings(&mut connection).await, before);
 }

@@ -1,16 +1,16 @@
-//! The emit suite, and what only sqlx can get wrong, on PostgreSQL.
+//! The emit suite, and tests specific to sqlx, on PostgreSQL.
 #![cfg(feature = "postgres")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
 
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_sqlx as _;
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 use sqlx::postgres::PgPoolOptions;
@@ -20,7 +20,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/postgres/migrations/0002_items.sql")
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -52,7 +52,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -100,8 +100,8 @@ async fn emitting_can_be_spawned() {
     let pool = pool(&emit_suite::postgres_url());
     let task = tokio::spawn(async move {
         let mut tx = pool.begin().await.unwrap();
-        outbox.emit(&mut tx, message()).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();
@@ -119,10 +119,10 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
     for _ in 0..5 {
         for pool in [&one, &other] {
             let mut tx = pool.begin().await.unwrap();
-            outbox.emit(&mut tx, message()).await.unwrap();
-            outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
-            outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
-            // Named ones would collide sooner or later: every client numbers its own from 1.
+            let _ = outbox.emit(&mut tx, message()).await.unwrap();
+            let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+            let _ = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+            // Named statements would collide: every client numbers its own from 1.
             let named = sqlx::query_scalar::<_, String>("SELECT name FROM pg_prepared_statements").persistent(false);
             assert_eq!(named.fetch_all(&mut *tx).await.unwrap(), [""; 0]);
             tx.commit().await.unwrap();
@@ -139,12 +139,12 @@ async fn the_statement_is_cached_where_the_applications_own_are() {
     let mut connection = PgConnection::connect(&emit_suite::postgres_url()).await.unwrap();
 
     let mut tx = connection.begin().await.unwrap();
-    outbox.emit(&mut tx, message()).await.unwrap();
+    let _ = outbox.emit(&mut tx, message()).await.unwrap();
     assert_eq!(tx.cached_statements_size(), 0);
 
     sqlx::query("SELECT 1").execute(&mut *tx).await.unwrap();
     for _ in 0..3 {
-        outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
     }
     assert_eq!(tx.cached_statements_size(), 2);
     tx.commit().await.unwrap();

@@ -1,16 +1,16 @@
-//! The emit suite, and what only sqlx can get wrong, on SQLite.
+//! The emit suite, and tests specific to sqlx, on SQLite.
 #![cfg(feature = "sqlite")]
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::error::Error as StdError;
 
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_sqlx as _;
 use sendoff_testkit::emit_suite::EmitHarness;
 use sqlx::sqlite::{SqliteConnectOptions, SqlitePoolOptions};
@@ -21,7 +21,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/sqlite/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/sqlite/migrations/0002_items.sql")
+    include_str!("../../../stores/sqlite/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -69,7 +69,7 @@ impl EmitHarness for Harness {
         outbox.emit(tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -110,8 +110,8 @@ async fn emitting_can_be_spawned() {
     let message = || Message::json("a", &1).unwrap();
     let task = tokio::spawn(async move {
         let mut tx = pool.begin().await.unwrap();
-        outbox.emit(&mut tx, message()).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&mut tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();

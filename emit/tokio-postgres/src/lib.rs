@@ -1,32 +1,32 @@
 //! Emit Sendoff messages inside a tokio-postgres transaction.
 //!
-//! Linking this crate is all there is to it: [`sendoff::Outbox::emit`] then takes `&tokio_postgres::Transaction`, and
-//! `&mut`, too.
+//! Applications turn it on with the feature `tokio-postgres` of the crate `sendoff`. [`sendoff::Outbox::emit`] then
+//! accepts `&tokio_postgres::Transaction` and `&mut tokio_postgres::Transaction`.
 //!
 //! ```no_run
 //! use sendoff::{Message, Outbox};
-//! use sendoff_tokio_postgres as _;
+//! # use sendoff_tokio_postgres as _;
 //!
 //! # async fn place_order(mut client: tokio_postgres::Client) -> Result<(), Box<dyn std::error::Error>> {
 //! let outbox = Outbox::new();
 //!
 //! let tx = client.transaction().await?;
 //! tx.execute("INSERT INTO orders (id) VALUES (42)", &[]).await?;
-//! outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//! let id = outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
 //! tx.commit().await?;
 //! outbox.wake();
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A transaction of `deadpool_postgres` is one of these underneath: `outbox.emit(&*tx, …)`.
+//! A transaction of `deadpool_postgres` wraps one of these: `outbox.emit(&*tx, …)`.
 //!
-//! Every emit is one round trip with a nameless statement, so it works through PgBouncer in transaction mode, too.
+//! Every emit is one round trip with an unnamed statement, so it also works through PgBouncer in transaction mode.
 //!
-//! # Only a transaction will do
+//! # Only inside a transaction
 //!
-//! A message that is not in the same transaction as the application's own rows can be lost, or sent for rows that never
-//! came to be. So a client is not accepted:
+//! A message outside the transaction of the application's own rows can be lost, or sent for rows that were never
+//! committed. So a client is not accepted:
 //!
 //! ```compile_fail,E0277
 //! # use sendoff_tokio_postgres as _;
@@ -41,7 +41,7 @@ use sendoff::{BoxError, Uuid};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
 
-/// Marks the adapter for `&tokio_postgres::Transaction<'_>`. It is inferred and never written.
+/// Marks the adapter for `&tokio_postgres::Transaction<'_>`. The compiler infers it.
 #[derive(Debug)]
 pub enum TokioPostgres {}
 
@@ -75,7 +75,7 @@ async fn run(tx: &Transaction<'_>, statement: &Statement<'_>) -> Result<Vec<Uuid
     Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
 }
 
-/// The value with its type: naming the types spares the round trip that asks the server for them.
+/// The value with its type: explicit types save the round trip that asks the server for them.
 fn typed<'a>(param: &'a Param<'_>) -> (&'a (dyn ToSql + Sync), Type) {
     match param {
         Param::Uuid(id) => (id, Type::UUID),

@@ -1,5 +1,5 @@
-//! The inbox, inside transactions of tokio-postgres.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+//! The inbox, inside tokio-postgres transactions.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::time::{Duration, Instant};
 
@@ -9,7 +9,10 @@ use sendoff_testkit::emit_suite;
 use sendoff_tokio_postgres as _;
 use tokio_postgres::{Client, NoTls};
 
-const SCHEMA: &str = include_str!("../../../stores/postgres/migrations/0001_outbox.sql");
+const SCHEMA: &str = concat!(
+    include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
+);
 
 async fn connect() -> Client {
     let (client, connection) = tokio_postgres::connect(&emit_suite::postgres_url(), NoTls)
@@ -19,7 +22,7 @@ async fn connect() -> Client {
     client
 }
 
-/// Tables of its own, and one for what consumers do.
+/// New tables, and one for the effects of consumers.
 async fn fresh() -> (Client, Names, Inbox) {
     let names = emit_suite::fresh_names();
     let client = connect().await;
@@ -97,10 +100,13 @@ async fn the_second_of_two_at_once_waits_for_the_first() {
         let waits = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE $1 = ANY (pg_blocking_pids(pid)))";
         let (witness, began) = (connect().await, Instant::now());
         while !witness.query_one(waits, &[&pid]).await.unwrap().get::<_, bool>(0) {
-            assert!(began.elapsed() < Duration::from_secs(60), "nobody waits");
+            assert!(
+                began.elapsed() < Duration::from_secs(60),
+                "the second transaction must wait"
+            );
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
-        assert!(!second.is_finished(), "it cannot know yet");
+        assert!(!second.is_finished(), "the second transaction must wait for the first");
         if commits {
             first.commit().await.unwrap();
         } else {

@@ -1,9 +1,9 @@
-//! The emit suite, and what only tokio-postgres can get wrong.
+//! The emit suite, and tests specific to tokio-postgres.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "a test fails by panicking"
+    reason = "a failed unwrap fails the test"
 )]
 
 mod round_trips;
@@ -12,7 +12,7 @@ use std::error::Error as StdError;
 
 use round_trips::RoundTrips;
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 use sendoff_testkit::emit_suite::{self, EmitHarness};
 use sendoff_tokio_postgres as _;
 use tokio::net::TcpStream;
@@ -22,7 +22,7 @@ sendoff_testkit::emit_suite!(Harness);
 
 const SCHEMA: &str = concat!(
     include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/postgres/migrations/0002_items.sql")
+    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
 );
 
 struct Harness {
@@ -47,7 +47,7 @@ impl EmitHarness for Harness {
     }
 
     async fn begin(&self) -> Self::Tx {
-        // The transaction borrows its client, and a test's process is short.
+        // Leaked: the transaction borrows its client, and a test's process is short.
         let client: &'static mut Client = Box::leak(Box::new(connect(&emit_suite::postgres_url()).await));
         client.transaction().await.unwrap()
     }
@@ -56,7 +56,7 @@ impl EmitHarness for Harness {
         outbox.emit(&*tx, message).await
     }
 
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>> {
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany> {
         outbox.emit_many(tx, messages).await
     }
 
@@ -107,8 +107,8 @@ async fn emitting_can_be_spawned() {
     let mut client = connect(&emit_suite::postgres_url()).await;
     let task = tokio::spawn(async move {
         let mut tx = client.transaction().await.unwrap();
-        outbox.emit(&tx, message()).await.unwrap();
-        outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
+        let _ = outbox.emit(&tx, message()).await.unwrap();
+        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
         tx.commit().await.unwrap();
     });
     task.await.unwrap();
@@ -126,9 +126,9 @@ async fn emitting_works_through_a_pooler_in_transaction_mode() {
     for _ in 0..5 {
         for client in [&mut one, &mut other] {
             let tx = client.transaction().await.unwrap();
-            outbox.emit(&tx, message()).await.unwrap();
-            outbox.emit_many(&tx, [message(), message()]).await.unwrap();
-            outbox.emit(&tx, message().idempotency_key("k")).await.unwrap();
+            let _ = outbox.emit(&tx, message()).await.unwrap();
+            let _ = outbox.emit_many(&tx, [message(), message()]).await.unwrap();
+            let _ = outbox.emit(&tx, message().idempotency_key("k")).await.unwrap();
             let named = tx.query_typed("SELECT FROM pg_prepared_statements", &[]).await.unwrap();
             assert!(named.is_empty());
             tx.commit().await.unwrap();
@@ -144,7 +144,7 @@ async fn every_emit_is_one_round_trip() {
     let outbox = Outbox::builder().names(harness.names().clone()).build();
     let config: tokio_postgres::Config = emit_suite::postgres_url().parse().unwrap();
     let tokio_postgres::config::Host::Tcp(host) = &config.get_hosts()[0] else {
-        panic!("the tests' server is reached by TCP");
+        panic!("the test server must be reached by TCP");
     };
     let socket = TcpStream::connect((host.as_str(), config.get_ports()[0]))
         .await
@@ -158,7 +158,7 @@ async fn every_emit_is_one_round_trip() {
     let once = || vec![message().idempotency_key("k"); 2];
     for messages in [vec![message()], messages(), once(), vec![message()], messages(), once()] {
         let before = trips.get();
-        outbox.emit_many(&tx, messages).await.unwrap();
+        let _ = outbox.emit_many(&tx, messages).await.unwrap();
         assert_eq!(trips.get() - before, 1);
     }
 }

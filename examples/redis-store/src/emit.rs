@@ -1,33 +1,33 @@
-//! Room: emit. A transaction gathers messages, and commands of the application, until it commits: then all of it is one
-//! call of the script.
+//! `EmitStore`. A transaction collects messages and commands of the application. The commit sends all of them in one call
+//! of the script.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::emit::{Dialect, OutboxTx, Statement};
 use sendoff::store::{EmitStore, EmitTransaction};
 use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Result, Uuid};
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::content::Content;
-use crate::{RedisStore, micros};
+use crate::RedisStore;
+use crate::content::{Content, contents};
 
-/// How long an open transaction keeps an idempotency key to itself; whoever vanishes with one gives it back so.
+/// How long an open transaction reserves an idempotency key. After that the key of a vanished transaction is free.
 const RESERVATION: Duration = Duration::from_secs(60);
-/// How long to wait for a transaction that has it.
+/// How long to wait for another transaction that has reserved the key.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The marker of this adapter; always inferred.
+/// The marker type of this adapter; always inferred.
 #[derive(Debug)]
 pub struct RedisAdapter;
 
-/// An open transaction. Nothing of it is in Redis until it commits, but for the idempotency keys that it has reserved;
-/// dropping it rolls it back.
+/// An open transaction. Until it commits, Redis only has the idempotency keys that it has reserved. Dropping it rolls
+/// it back.
 pub struct RedisTransaction {
     store: RedisStore,
     id: Uuid,
-    /// When it began, by the server's clock.
+    /// When it started, by the server's clock.
     began: i64,
     messages: Vec<(Content, Option<i64>)>,
     commands: Vec<Vec<Vec<u8>>>,
@@ -36,10 +36,10 @@ pub struct RedisTransaction {
 }
 
 impl RedisStore {
-    /// Begins a transaction to emit in with [`sendoff::Outbox::emit`].
+    /// Starts a transaction for [`sendoff::Outbox::emit`].
     ///
     /// # Errors
-    /// [`ErrorKind::Unreachable`] and what else Redis says.
+    /// [`ErrorKind::Unreachable`], and other errors of Redis.
     pub async fn transaction(&self) -> Result<RedisTransaction> {
         let began: i64 = self.script.call("now", &json!({})).await?;
         Ok(RedisTransaction {
@@ -54,13 +54,13 @@ impl RedisStore {
 }
 
 impl RedisTransaction {
-    /// Adds a command of the application: it is carried out at the commit, with the messages or not at all. Redis undoes
-    /// nothing, so when a later command is refused those before it stay, while no message leaves.
+    /// Adds a command of the application. It runs at the commit, together with the messages. Redis has no rollback: if
+    /// a later command is refused, earlier ones stay applied, and no message is written.
     pub fn command<W: Into<Vec<u8>>>(&mut self, words: impl IntoIterator<Item = W>) {
         self.commands.push(words.into_iter().map(Into::into).collect());
     }
 
-    /// The id that holds the idempotency key of a message; `None` when the message may be written.
+    /// The id of the message that has this idempotency key; `None` if the message can be written.
     async fn reserve(&mut self, content: &Content) -> Result<Option<Uuid>> {
         let Some(once) = once(content) else { return Ok(None) };
         let args = json!({
@@ -77,7 +77,7 @@ impl RedisTransaction {
                 "wait" if began.elapsed() < PATIENCE => sleep(Duration::from_millis(5)).await,
                 "wait" => {
                     return Err(
-                        Error::new(ErrorKind::Busy, "another transaction holds the idempotency key")
+                        Error::new(ErrorKind::Busy, "another transaction has reserved the idempotency key")
                             .because("it is still open")
                             .next_step("roll back and emit again"),
                     );
@@ -86,10 +86,10 @@ impl RedisTransaction {
                     return holder.parse().map(Some).map_err(|error| {
                         Error::new(
                             ErrorKind::Backend,
-                            "an idempotency key is held by something that is no id",
+                            "the stored value of an idempotency key is not an id",
                         )
                         .because("another program wrote it")
-                        .next_step("look at the keys of the outbox")
+                        .next_step("check the outbox's keys in Redis")
                         .with_source(error)
                     });
                 }
@@ -108,7 +108,7 @@ impl RedisTransaction {
 impl Drop for RedisTransaction {
     fn drop(&mut self) {
         let onces = std::mem::take(&mut self.onces);
-        // Outside a runtime the keys come back by themselves, a little later.
+        // Outside a runtime the reservations expire a little later.
         if let (false, Ok(runtime)) = (onces.is_empty(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(Self::unreserve(self.store.clone(), self.id, onces));
         }
@@ -126,7 +126,7 @@ impl EmitStore for RedisStore {
 impl EmitTransaction for RedisTransaction {
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
         let outbox = self.store.outbox().clone();
-        outbox.emit_many(self, messages.to_vec()).await
+        outbox.emit_many(self, messages.to_vec()).await.map(Into::into)
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
@@ -138,7 +138,7 @@ impl EmitTransaction for RedisTransaction {
         let mut messages = Vec::with_capacity(self.messages.len());
         for (content, due) in &self.messages {
             let text = serde_json::to_vec(content)
-                .map_err(|error| Error::new(ErrorKind::Invalid, "the message cannot be written").with_source(error))?;
+                .map_err(|error| Error::new(ErrorKind::Invalid, "the message cannot be encoded").with_source(error))?;
             let mut row = json!({"id": content.id, "priority": content.priority, "content": number(text)});
             for (name, value) in [("key", content.key.clone()), ("once", once(content))] {
                 if let Some(value) = value {
@@ -171,7 +171,7 @@ impl EmitTransaction for RedisTransaction {
     }
 }
 
-/// Emitting with [`sendoff::Outbox`]. Its statements are made for SQL; their values are all that is looked at here.
+/// Emitting with [`sendoff::Outbox`]. Its statements are for SQL; this adapter uses only their values.
 impl OutboxTx<RedisAdapter> for &mut RedisTransaction {
     fn dialect(&self) -> Dialect {
         Dialect::Postgres
@@ -190,58 +190,8 @@ impl OutboxTx<RedisAdapter> for &mut RedisTransaction {
     }
 }
 
-/// A topic and an idempotency key as one text. The length tells where the one ends.
+/// A topic and an idempotency key as one text. The length marks the end of the topic.
 fn once(content: &Content) -> Option<String> {
     let key = content.idempotency_key.as_ref()?;
     Some(format!("{}:{}{key}", content.topic.len(), content.topic))
-}
-
-/// The messages of a statement, and when those are due that have to wait: its fifteen values in the order of its
-/// placeholders, each one or an array.
-fn contents(columns: &[Param<'_>], now: i64) -> Result<Vec<(Content, Option<i64>)>, BoxError> {
-    let count = match columns.first() {
-        Some(Param::Uuids(ids)) => ids.len(),
-        _ => 1,
-    };
-    (0..count).map(|row| content(columns, row, now)).collect()
-}
-
-fn content(columns: &[Param<'_>], row: usize, now: i64) -> Result<(Content, Option<i64>), BoxError> {
-    let other = |column: usize| BoxError::from(format!("value {} of the emit statement has another type", column + 1));
-    let text = |column: usize| match columns.get(column) {
-        Some(Param::Text(value)) => Ok(value.as_deref().map(str::to_owned)),
-        Some(Param::Texts(values)) => Ok(values[row].as_deref().map(str::to_owned)),
-        _ => Err(other(column)),
-    };
-    let int = |column: usize| match columns.get(column) {
-        Some(Param::Int(value)) => Ok(*value),
-        Some(Param::Ints(values)) => Ok(values[row]),
-        _ => Err(other(column)),
-    };
-    let available_at = int(10)?.or(int(11)?.map(|delay| now.saturating_add(delay.min(micros(Duration::MAX)))));
-    let content = Content {
-        id: match columns.first() {
-            Some(Param::Uuid(id)) => *id,
-            Some(Param::Uuids(ids)) => ids[row],
-            _ => return Err(other(0)),
-        },
-        topic: text(1)?.unwrap_or_default(),
-        payload: match columns.get(2) {
-            Some(Param::Bytes(bytes)) => bytes.to_vec(),
-            Some(Param::Blobs(blobs)) => blobs[row].to_vec(),
-            _ => return Err(other(2)),
-        },
-        content_type: text(3)?,
-        headers: text(4)?,
-        key: text(5)?,
-        aggregate_type: text(6)?,
-        aggregate_id: text(7)?,
-        schema_version: int(8)?.map(i32::try_from).transpose()?,
-        idempotency_key: text(9)?,
-        expires_at: int(12)?,
-        priority: int(13)?.unwrap_or_default().try_into()?,
-        max_attempts: int(14)?.map(u32::try_from).transpose()?,
-        created_at: now,
-    };
-    Ok((content, available_at.filter(|at| *at > now)))
 }

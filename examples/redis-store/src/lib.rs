@@ -1,19 +1,19 @@
-//! An outbox in Redis: a small complete store, as `docs/writing-a-store.md` walks through it.
+//! An outbox in Redis: a small complete store. `docs/writing-a-store.md` explains it.
 //!
-//! Everything that has to happen at once is one call of one script (the files in `lua/`, put together), which Redis runs
-//! from its beginning to its end; the files here put questions to it and read its answers.
+//! Every atomic step is one call of one script (the concatenated files in `lua/`), which Redis runs from start to
+//! end. The files here call it and read its answers.
 //!
 //! | file | what it does |
 //! |---|---|
-//! | `lua/` | rooms, leases, order of keys, settling: what a SQL store has in its statements |
-//! | `script` | calls it, and says what an error of Redis means |
-//! | `content` | a message as a row keeps it |
-//! | `emit` | room: emit. A transaction that also carries the application's own commands |
-//! | `read` | reading the lanes of a relay |
-//! | `relay` | room: relay |
-//! | `settle` | what is to happen with rows, as the script takes it |
-//! | `operate`, `rows` | room: operate |
-//! | `migrate` | room: migrate. There is no schema, and it says so |
+//! | `lua/` | tables, leases, order of keys, settling: what a SQL store has in its statements |
+//! | `script` | calls the script, and maps errors of Redis |
+//! | `content` | the stored content of a message |
+//! | `emit` | `EmitStore`: a transaction that also has the application's own commands |
+//! | `read` | `Reader`: reads the lanes of a relay |
+//! | `relay` | `RelayStore` |
+//! | `settle` | settlements as arguments of the script |
+//! | `operate`, `rows` | `OperateStore` |
+//! | `migrate` | `MigrateStore`: there is no schema, so it returns `Unsupported` |
 #![forbid(unsafe_code)]
 
 mod content;
@@ -33,10 +33,10 @@ use sendoff::{Outbox, Result};
 pub use emit::{RedisAdapter, RedisTransaction};
 use script::Script;
 
-/// How long idempotency keys are remembered unless told otherwise.
+/// How long idempotency keys are taken by default.
 const WINDOW: Duration = Duration::from_secs(7 * 24 * 60 * 60);
 
-/// An outbox in Redis. Cheap to clone; all clones share one connection, which comes back by itself.
+/// An outbox in Redis. Cheap to clone; all clones share one connection, which reconnects automatically.
 #[derive(Clone)]
 pub struct RedisStore {
     script: Script,
@@ -45,16 +45,16 @@ pub struct RedisStore {
     retention: Option<Duration>,
     /// How long dead letters are kept.
     dead_retention: Option<Duration>,
-    /// How long idempotency keys are remembered.
+    /// How long idempotency keys are taken.
     window: Duration,
 }
 
 impl RedisStore {
-    /// A store on this server, such as `redis://localhost:6379`. Keys start with `prefix`; the braces make one slot of
-    /// them where Redis is a cluster.
+    /// A store on this server, for example `redis://localhost:6379`. Keys start with `prefix` in braces, which puts
+    /// them into one slot of a cluster.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] for a URL that cannot be read; nothing is asked of the server yet.
+    /// [`sendoff::ErrorKind::Invalid`] for an invalid URL. The server is not contacted yet.
     pub fn new(url: &str, prefix: &str) -> Result<Self> {
         Ok(Self {
             script: Script::new(url, format!("{{{prefix}}}"))?,
@@ -65,41 +65,41 @@ impl RedisStore {
         })
     }
 
-    /// Keeps delivered messages for so long.
+    /// How long delivered messages are kept. Without it they are deleted.
     #[must_use]
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Keeps dead letters for so long.
+    /// How long dead letters are kept. Without it they are kept until an operator acts.
     #[must_use]
     pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
         self.dead_retention = retention;
         self
     }
 
-    /// Remembers idempotency keys for so long.
+    /// How long idempotency keys are taken.
     #[must_use]
     pub fn dedup_window(mut self, window: Duration) -> Self {
         self.window = window;
         self
     }
 
-    /// The outbox to emit with, into a [`RedisTransaction`].
+    /// The outbox that emits into a [`RedisTransaction`].
     pub fn outbox(&self) -> &Outbox {
         &self.outbox
     }
 }
 
-/// A span in microseconds, as the script takes it: small enough for its numbers.
+/// A duration in microseconds, limited to what a Lua number represents exactly.
 fn micros(span: Duration) -> i64 {
     const LONGEST: i64 = 1 << 52;
     i64::try_from(span.as_micros()).unwrap_or(LONGEST).min(LONGEST)
 }
 
-/// What the script is to clean up: so many rows, and of which age.
-fn windows(limit: usize, delivered: Option<Duration>, dead: Option<Duration>) -> serde_json::Value {
+/// The arguments for cleaning up: how many rows, and from which age.
+fn retention(limit: usize, delivered: Option<Duration>, dead: Option<Duration>) -> serde_json::Value {
     let mut args = serde_json::json!({"limit": limit});
     for (name, window) in [("delivered", delivered), ("dead", dead)] {
         if let Some(window) = window {

@@ -1,4 +1,4 @@
-//! Room: migrate. Redis has no schema, and says so.
+//! `MigrateStore`. Redis has no schema, so it returns `Unsupported`.
 
 use async_trait::async_trait;
 use sendoff::store::{MigrateStore, Migration, MigrationState};
@@ -22,5 +22,5 @@ impl MigrateStore for RedisStore {
 }
 
 fn no_schema() -> Error {
-    Error::new(ErrorKind::Unsupported, "a store on Redis has no schema").next_step("use it as it is")
+    Error::new(ErrorKind::Unsupported, "a store on Redis has no schema").next_step("use the store without migrating")
 }

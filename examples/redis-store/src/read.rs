@@ -1,32 +1,32 @@
-//! Reading the lanes of a relay.
+//! `Reader`: reads the lanes of a relay.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::store::{History, InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::store::{History, InFlight, Lane, LaneGrant, Page, ReadRequest, Reader, Row, RowRef, Table};
 use sendoff::{Result, Uuid};
 use serde_json::json;
 
 use crate::content::Content;
 use crate::relay::{COMMON_LANES, LANES, SPECIAL_LANES};
-use crate::rows::{id_of, leg_of, seq_of};
+use crate::rows::{delivery_of, id_of, seq_of};
 use crate::script::Script;
 
-/// Remembers how far each lane was read. Numbers are given at the commit, one script after the other, so no message ever
+/// Remembers how far each lane was read. Numbers are assigned at the commit, one script after the other, so no message
 /// appears behind that mark.
 pub(crate) struct RedisReader {
     script: Script,
     /// The last number that was read, by lane.
     floors: BTreeMap<Lane, i64>,
-    hand: InHand,
+    hand: InFlight,
     /// The history of the server at the last read.
     history: Option<History>,
-    /// Where among the common lanes the next page begins, so that a hot lane does not starve those behind it.
+    /// The common lane that the next page begins with, so that a busy lane does not starve the others.
     turn: usize,
 }
 
-/// A member and what is stored for it, as the script answers.
+/// A member and its stored content, as the script returns them.
 type ReadyRow = (Lane, String, Option<Vec<u8>>);
 type WaitingRow = (Lane, String, Vec<u8>, u32);
 
@@ -35,13 +35,13 @@ impl RedisReader {
         Self {
             script,
             floors: BTreeMap::new(),
-            hand: InHand::default(),
+            hand: InFlight::default(),
             history: None,
             turn: 0,
         }
     }
 
-    /// Whether the server's history is not the one of the last read, continued. Then all lanes are read from their beginning.
+    /// Whether the server has another history than at the last read. Then all lanes are read from the beginning.
     async fn starts_over(&mut self) -> Result<bool> {
         let args = json!({"fresh": Uuid::new_v4()});
         let (server, head) = self.script.call("history", &args).await?;
@@ -49,13 +49,13 @@ impl RedisReader {
         let before = self.history.replace(history.clone());
         let is_another = before.is_some_and(|before| history.breaks_with(&before).is_some());
         if is_another {
-            self.hand = InHand::default();
+            self.hand = InFlight::default();
             self.floors.values_mut().for_each(|floor| *floor = 0);
         }
         Ok(is_another)
     }
 
-    /// The lanes in the order of this page: urgent ones, common ones in turn, idle ones.
+    /// The lanes in the order of this page: urgent ones, common ones in rotation, low-priority ones.
     fn order(&mut self) -> Vec<Lane> {
         let (mut common, rest): (Vec<Lane>, Vec<Lane>) = self.floors.keys().partition(|lane| **lane < COMMON_LANES);
         if !common.is_empty() {
@@ -71,16 +71,16 @@ impl RedisReader {
         let floor = |lane: Lane| self.floors.get(&lane).copied().unwrap_or_default().to_string();
         let floors: Vec<String> = (0..LANES).map(floor).collect();
         let args = json!({"lanes": self.order(), "floors": floors, "limit": request.limit.max(1),
-            // Not all of it, so that neither table keeps the other waiting.
+            // Half of it, so that neither table delays the other.
             "bytes": (request.bytes / if request.due { 2 } else { 1 }).max(1).to_string()});
         let (now, more, rows): (i64, u8, Vec<ReadyRow>) = self.script.call("read_ready", &args).await?;
         page.more |= more == 1;
         for (lane, member, content) in rows {
-            let place = place(Room::Ready, lane, &member);
-            self.floors.insert(lane, place.seq);
-            if self.hand.take(&place) {
+            let row_ref = row_ref(Table::Ready, lane, &member);
+            self.floors.insert(lane, row_ref.seq);
+            if self.hand.take(&row_ref) {
                 page.rows
-                    .push(row(place, content.as_deref().unwrap_or_default(), 0, now));
+                    .push(row(row_ref, content.as_deref().unwrap_or_default(), 0, now));
             }
         }
         Ok(())
@@ -88,30 +88,32 @@ impl RedisReader {
 
     async fn read_due(&mut self, request: &ReadRequest, page: &mut Page) -> Result<()> {
         let lanes: Vec<Lane> = self.floors.keys().copied().collect();
-        let args = json!({"lanes": lanes, "skip": request.skip_legs});
+        let args = json!({"lanes": lanes, "skip": request.skip_sinks});
         let mut due: Vec<(Lane, String, f64)> = self.script.call("due", &args).await?;
         due.sort_by(|(_, a_member, a), (_, b_member, b)| a.total_cmp(b).then_with(|| a_member.cmp(b_member)));
-        let mut places = Vec::new();
+        let mut row_refs = Vec::new();
         for (lane, member, _) in due {
-            if places.len() == request.limit.max(1) {
+            if row_refs.len() == request.limit.max(1) {
                 page.more = true;
                 break;
             }
-            if self.hand.take(&place(Room::Waiting, lane, &member)) {
-                places.push((lane, member));
+            if self.hand.take(&row_ref(Table::Waiting, lane, &member)) {
+                row_refs.push((lane, member));
             }
         }
-        if places.is_empty() {
+        if row_refs.is_empty() {
             return Ok(());
         }
         let bytes = request.bytes.saturating_sub(page.rows.iter().map(Row::bytes).sum());
-        let args = json!({"places": places, "bytes": bytes.to_string()});
+        let args = json!({"places": row_refs, "bytes": bytes.to_string()});
         let fetched: Result<(i64, Vec<WaitingRow>, usize)> = self.script.call("fetch", &args).await;
         let (now, rows, looked_at) = match fetched {
             Ok(fetched) => fetched,
             Err(error) => {
-                // Nothing is returned, so nothing may stay in hand.
-                let forgotten = places.iter().map(|(lane, member)| place(Room::Waiting, *lane, member));
+                // No row is returned, so none may stay in flight.
+                let forgotten = row_refs
+                    .iter()
+                    .map(|(lane, member)| row_ref(Table::Waiting, *lane, member));
                 self.hand.begin(&ReadRequest {
                     forgotten: forgotten.collect(),
                     ..ReadRequest::default()
@@ -119,9 +121,9 @@ impl RedisReader {
                 return Err(error);
             }
         };
-        if let Some(left @ [_, ..]) = places.get(looked_at..) {
+        if let Some(left @ [_, ..]) = row_refs.get(looked_at..) {
             page.more = true;
-            let forgotten = left.iter().map(|(lane, member)| place(Room::Waiting, *lane, member));
+            let forgotten = left.iter().map(|(lane, member)| row_ref(Table::Waiting, *lane, member));
             self.hand.begin(&ReadRequest {
                 forgotten: forgotten.collect(),
                 ..ReadRequest::default()
@@ -129,7 +131,7 @@ impl RedisReader {
         }
         for (lane, member, content, attempts) in rows {
             page.rows
-                .push(row(place(Room::Waiting, lane, &member), &content, attempts, now));
+                .push(row(row_ref(Table::Waiting, lane, &member), &content, attempts, now));
         }
         Ok(())
     }
@@ -154,10 +156,10 @@ impl Reader for RedisReader {
 
     async fn read(&mut self, request: ReadRequest) -> Result<Page> {
         self.hand.begin(&request);
-        // What was forgotten lies behind the mark: it goes back, and what is in hand is passed over once more.
-        for place in request.forgotten.iter().filter(|place| place.room == Room::Ready) {
-            if let Some(floor) = self.floors.get_mut(&place.lane) {
-                *floor = (place.seq - 1).min(*floor);
+        // Forgotten rows are behind the mark. The mark goes back, and rows in flight are skipped again.
+        for row_ref in request.forgotten.iter().filter(|row_ref| row_ref.table == Table::Ready) {
+            if let Some(floor) = self.floors.get_mut(&row_ref.lane) {
+                *floor = (row_ref.seq - 1).min(*floor);
             }
         }
         let mut page = Page::default();
@@ -171,12 +173,12 @@ impl Reader for RedisReader {
         if request.due
             && let Err(error) = self.read_due(&request, &mut page).await
         {
-            let read = page.rows.iter().map(|row| row.place().clone());
-            let forgotten: Vec<Place> = read.collect();
-            for place in &forgotten {
+            let read = page.rows.iter().map(|row| row.row_ref().clone());
+            let forgotten: Vec<RowRef> = read.collect();
+            for row_ref in &forgotten {
                 self.floors
-                    .entry(place.lane)
-                    .and_modify(|floor| *floor = (place.seq - 1).min(*floor));
+                    .entry(row_ref.lane)
+                    .and_modify(|floor| *floor = (row_ref.seq - 1).min(*floor));
             }
             self.hand.begin(&ReadRequest {
                 forgotten,
@@ -188,26 +190,26 @@ impl Reader for RedisReader {
     }
 }
 
-fn place(room: Room, lane: Lane, member: &str) -> Place {
-    let leg = leg_of(member);
-    Place {
-        room,
+fn row_ref(table: Table, lane: Lane, member: &str) -> RowRef {
+    let sink = delivery_of(member);
+    RowRef {
+        table,
         lane,
         seq: seq_of(member),
         id: id_of(member),
-        leg: (!leg.is_empty()).then(|| Arc::from(leg)),
-        spot: 0,
+        sink: (!sink.is_empty()).then(|| Arc::from(sink)),
+        locator: 0,
     }
 }
 
-fn row(place: Place, content: &[u8], attempts: u32, now: i64) -> Row {
+fn row(row_ref: RowRef, content: &[u8], attempts: u32, now: i64) -> Row {
     let read = Content::read(content).and_then(|content| {
         let is_expired = content.expires_at.is_some_and(|at| at <= now);
-        Ok((is_expired, content.delivery(place.clone(), attempts)?))
+        Ok((is_expired, content.outgoing(row_ref.clone(), attempts)?))
     });
     match read {
-        Ok((true, delivery)) => Row::Expired(Arc::new(delivery)),
-        Ok((false, delivery)) => Row::Message(Arc::new(delivery)),
-        Err(why) => Row::Unreadable { place, why },
+        Ok((true, outgoing)) => Row::Expired(Arc::new(outgoing)),
+        Ok((false, outgoing)) => Row::Message(Arc::new(outgoing)),
+        Err(why) => Row::Unreadable { row_ref, why },
     }
 }

@@ -1,12 +1,12 @@
-//! Room: relay.
+//! `RelayStore`.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, History, Lane, LaneGrant, LaneHead, LiveRelay, OwnerId, Place, Reader, RelayCard,
-    RelayStore, RowId, SettlePlan, SettleReport, Settlement, Suspect, Vitals,
+    Backlog, BlockedKey, Heartbeat, History, Lane, LaneGrant, LaneHead, LiveRelay, OwnerId, Quarantined, Reader,
+    RelayCard, RelayStore, RowId, RowRef, SettlePlan, SettleReport, Settlement, StoreHealth,
 };
 use sendoff::{Result, Uuid};
 use serde_json::{Value, json};
@@ -15,15 +15,15 @@ use crate::content::{Content, time};
 use crate::read::RedisReader;
 use crate::rows::seq_of;
 use crate::settle::settlement;
-use crate::{RedisStore, micros, windows};
+use crate::{RedisStore, micros, retention};
 
-/// Lanes of messages with a key, or with neither a key nor a priority.
+/// Lanes for messages with a key, or with neither a key nor a priority.
 pub(crate) const COMMON_LANES: Lane = 64;
-/// Lanes of urgent, and as many of idle messages, behind the common ones.
+/// Lanes for urgent messages, and as many for low-priority ones, after the common lanes.
 pub(crate) const SPECIAL_LANES: Lane = 8;
 pub(crate) const LANES: Lane = COMMON_LANES + 2 * SPECIAL_LANES;
 
-/// A lane, its epoch, its crashes, its suspect (the first and the last number, leg and id) and the suspect's crashes.
+/// A lane, its epoch, its crashes, its quarantined rows (the first and the last number, sink and id) and their crashes.
 type Grant = (
     Lane,
     i64,
@@ -41,12 +41,12 @@ impl RelayStore for RedisStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+    async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let args = json!({
             "owner": owner.0, "name": card.name, "lease": micros(lease),
             "version": card.version, "config": card.config, "routes": card.routes,
         });
-        self.script.call("enlist", &args).await
+        self.script.call("register", &args).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -69,16 +69,16 @@ impl RelayStore for RedisStore {
     async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
         let args = json!({"owner": owner.0, "limit": limit});
         let grants: Vec<Grant> = self.script.call("acquire", &args).await?;
-        let grant = |(lane, epoch, crashes, first, last, leg, id, suspect_crashes): Grant| LaneGrant {
+        let grant = |(lane, epoch, crashes, first, last, sink, id, quarantine_crashes): Grant| LaneGrant {
             lane,
             epoch,
             crashes,
-            suspect: first.map(|first| Suspect {
+            quarantined: first.map(|first| Quarantined {
                 first,
                 last: last.unwrap_or(first),
                 id: id.map(|id| RowId::from_text(id.as_bytes())),
-                leg: leg.map(Arc::from),
-                crashes: suspect_crashes,
+                sink: sink.map(Arc::from),
+                crashes: quarantine_crashes,
             }),
         };
         Ok(grants.into_iter().map(grant).collect())
@@ -88,31 +88,35 @@ impl RelayStore for RedisStore {
         self.script.call("release", &of(owner, lanes)).await
     }
 
-    async fn retire(&self, owner: OwnerId) -> Result<()> {
-        self.script.call("retire", &json!({"owner": owner.0})).await
+    async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        self.script.call("deregister", &json!({"owner": owner.0})).await
     }
 
     async fn evict(&self) -> Result<u64> {
         self.script.call("evict", &json!({})).await
     }
 
-    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        self.script.call("absolve", &of(owner, lanes)).await
+    async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.script.call("clear_quarantine", &of(owner, lanes)).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+    async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
         let mut args = json!({"owner": owner.0, "lane": lane});
-        if let Some(suspect) = Suspect::of(rows) {
-            args["first"] = suspect.first.to_string().into();
-            args["last"] = suspect.last.to_string().into();
-            if let Some(id) = &suspect.id {
+        if let Some(quarantined) = Quarantined::of(rows) {
+            args["first"] = quarantined.first.to_string().into();
+            args["last"] = quarantined.last.to_string().into();
+            if let Some(id) = &quarantined.id {
                 args["id"] = id.uuid().to_string().into();
             }
-            if let Some(leg) = suspect.leg.as_deref() {
-                args["leg"] = leg.into();
+            if let Some(sink) = quarantined.sink.as_deref() {
+                args["sink"] = sink.into();
             }
         }
-        self.script.call("suspect", &args).await
+        self.script.call("quarantine", &args).await
+    }
+
+    fn keeps_delivered(&self) -> bool {
+        self.retention.is_some()
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -125,9 +129,9 @@ impl RelayStore for RedisStore {
     }
 
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
-        // Of two epochs of a lane what was read under the older one is void.
+        // Of two epochs of a lane, rows that were read under the older one are not settled.
         let epochs = SettlePlan::epochs(settlements);
-        let is_current = |of: &&Settlement| epochs.get(&of.place.lane) == Some(&of.epoch);
+        let is_current = |of: &&Settlement| epochs.get(&of.row_ref.lane) == Some(&of.epoch);
         let lanes = epochs.iter().map(|(lane, epoch)| (lane, epoch.to_string()));
         let args = json!({
             "owner": owner.0,
@@ -158,9 +162,9 @@ impl RelayStore for RedisStore {
         })
     }
 
-    async fn vitals(&self) -> Result<Option<Vitals>> {
+    async fn health(&self) -> Result<Option<StoreHealth>> {
         type Head = (Lane, String, Vec<u8>, u8);
-        let answer = self.script.call("vitals", &json!({})).await?;
+        let answer = self.script.call("health", &json!({})).await?;
         let (now, oldest_due, heads): (i64, Option<i64>, Vec<Head>) = answer;
         let age = |since: i64| Duration::from_micros(u64::try_from(now - since).unwrap_or_default());
         let head = |(lane, member, content, held): Head| LaneHead {
@@ -175,13 +179,14 @@ impl RelayStore for RedisStore {
             waiting,
             dead,
         } = self.backlog().await?;
-        Ok(Some(Vitals {
+        Ok(Some(StoreHealth {
             now: time(now),
             ready,
             waiting: due + waiting,
             dead,
             oldest_due: oldest_due.map(age),
             heads: heads.into_iter().map(head).collect(),
+            stray: None,
         }))
     }
 
@@ -191,7 +196,7 @@ impl RelayStore for RedisStore {
     }
 
     async fn clean(&self, limit: usize) -> Result<u64> {
-        let args = windows(limit, self.retention, self.dead_retention);
+        let args = retention(limit, self.retention, self.dead_retention);
         let (deleted, _): (u64, i64) = self.script.call("clean_up", &args).await?;
         Ok(deleted)
     }
@@ -201,10 +206,10 @@ fn of(owner: OwnerId, lanes: &[Lane]) -> Value {
     json!({"owner": owner.0, "lanes": lanes})
 }
 
-fn blocked((lane, key, leg): (Lane, String, String)) -> BlockedKey {
+fn blocked((lane, key, sink): (Lane, String, String)) -> BlockedKey {
     BlockedKey {
         lane,
         key: key.into(),
-        leg: leg.into(),
+        sink: sink.into(),
     }
 }

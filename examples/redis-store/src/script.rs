@@ -1,4 +1,4 @@
-//! Calls of the script, and what errors of Redis mean.
+//! Calls the script, and maps errors of Redis.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use sendoff::{Error, ErrorKind, Result};
 use serde::Serialize;
 use tokio::sync::OnceCell;
 
-/// One script: each file goes on where the one before it ended.
+/// One script: the concatenated files.
 const LUA: &str = concat!(
     include_str!("lua/begin.lua"),
     include_str!("lua/rooms.lua"),
@@ -27,7 +27,7 @@ const LUA: &str = concat!(
 pub(crate) struct Script {
     script: Arc<redis::Script>,
     client: redis::Client,
-    /// Opened by the first call, so that a store can be made while its server is away.
+    /// Opened by the first call, so that a store can be created while its server is down.
     connection: Arc<OnceCell<ConnectionManager>>,
     prefix: Arc<str>,
 }
@@ -36,8 +36,8 @@ impl Script {
     pub(crate) fn new(url: &str, prefix: String) -> Result<Self> {
         let client = redis::Client::open(url).map_err(|_| {
             Error::new(ErrorKind::Invalid, "the URL of Redis cannot be read")
-                .because("it is not of the form that is needed")
-                .next_step("write it like redis://user:password@host:6379/0")
+                .because("it has another form than redis://user:password@host:6379/0")
+                .next_step("correct the URL")
         })?;
         Ok(Self {
             script: Arc::new(redis::Script::new(LUA)),
@@ -52,7 +52,7 @@ impl Script {
         self.call_with(verb, args, &[]).await
     }
 
-    /// The same, with bytes that the arguments speak of by their numbers.
+    /// The same, with bytes that the arguments refer to by index.
     pub(crate) async fn call_with<T: FromRedisValue>(
         &self,
         verb: &str,
@@ -62,7 +62,7 @@ impl Script {
         let what = format!("Redis could not {}", verb.replace('_', " "));
         let args = serde_json::to_string(args).map_err(|error| {
             Error::new(ErrorKind::Invalid, &what)
-                .because("an argument is no JSON")
+                .because("an argument cannot be written as JSON")
                 .with_source(error)
         })?;
         let connect = || self.client.get_connection_manager_with_config(settings());
@@ -79,7 +79,7 @@ impl Script {
     }
 }
 
-/// A call may have to wait for the server's disk; a server that is away is the caller's to wait for.
+/// A call may wait for the server's disk. If the server is down, the caller decides how long to wait.
 fn settings() -> ConnectionManagerConfig {
     ConnectionManagerConfig::new()
         .set_number_of_retries(1)
@@ -87,25 +87,29 @@ fn settings() -> ConnectionManagerConfig {
         .set_response_timeout(Some(Duration::from_secs(20)))
 }
 
-/// An error of Redis in the words of a store: whether trying again is right, and what to do.
+/// Maps an error of Redis to a store error: whether to retry, and what to do.
 fn meant(what: &str, error: RedisError) -> Error {
     let code = error.code().unwrap_or_default();
     let (kind, next) = match code {
-        "LEASELOST" => (ErrorKind::LeaseLost, "enlist again"),
+        "LEASELOST" => (ErrorKind::LeaseLost, "register again"),
         "RESERVATIONLOST" => (
             ErrorKind::Busy,
             "the transaction was open for too long and nothing was written: emit again",
         ),
-        "NOPERM" | "NOAUTH" | "WRONGPASS" => (ErrorKind::Denied, "give the user of the store its rights"),
+        "NOPERM" | "NOAUTH" | "WRONGPASS" => (
+            ErrorKind::Denied,
+            "check the password, and the permissions of the store's user (ACL)",
+        ),
         "LOADING" | "READONLY" | "MASTERDOWN" | "CLUSTERDOWN" | "MISCONF" | "OOM" | "BUSY" => {
-            (ErrorKind::Unreachable, "see the server; it is tried again")
+            (ErrorKind::Unreachable, "check the server's log; the call is retried")
         }
-        _ if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() => {
-            (ErrorKind::Unreachable, "check that Redis runs, and the URL")
-        }
-        _ => (ErrorKind::Backend, "read the error of Redis"),
+        _ if error.is_io_error() || error.is_connection_dropped() || error.is_timeout() => (
+            ErrorKind::Unreachable,
+            "check that Redis is running and that the URL is correct",
+        ),
+        _ => (ErrorKind::Backend, "see the cause, the error of Redis"),
     };
-    // Nothing but the code: the rest of an answer may repeat what was sent.
+    // Only the code: the rest of an answer may quote what was sent.
     let why = if code.is_empty() {
         error.category().to_owned()
     } else {

@@ -1,6 +1,8 @@
-//! What is to happen with rows, as the script takes it.
+//! Settlements as arguments of the script.
 
-use sendoff::store::{Room, Settlement, Verdict};
+use std::time::Duration;
+
+use sendoff::store::{RetryState, Settlement, TOPIC_IS_PAUSED, Table, Verdict};
 use serde_json::{Value, json};
 
 use crate::micros;
@@ -9,18 +11,20 @@ use crate::rows::member_of;
 /// How many characters of an error are kept.
 const LONGEST_ERROR: usize = 2_000;
 
+/// How long messages of a paused topic wait, unless the pause is ended.
+const PAUSED_DELAY: Duration = Duration::from_secs(3600);
+
 pub(crate) fn settlement(settlement: &Settlement) -> Value {
-    let place = &settlement.place;
-    let is_done = settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered);
-    // Where every sink has confirmed it, it is one delivered message and not one a leg.
-    let legs = settlement.legs.iter().filter(|_| !is_done);
+    let row_ref = &settlement.row_ref;
+    let deliveries = settlement.deliveries.iter();
     let mut value = json!({
-        "ready": place.room == Room::Ready,
-        "lane": place.lane,
-        "member": member_of(place),
-        "legs": legs.map(|leg| json!({"leg": &*leg.leg, "verdict": verdict(&leg.verdict)})).collect::<Vec<_>>(),
+        "ready": row_ref.table == Table::Ready,
+        "lane": row_ref.lane,
+        "member": member_of(row_ref),
+        "attempts": settlement.attempts,
+        "deliveries": deliveries.map(|sink| json!({"sink": &*sink.sink, "verdict": verdict(&sink.verdict)})).collect::<Vec<_>>(),
     });
-    // What is not there is nil in Lua; null would be something.
+    // A missing field is nil in Lua; null would not be nil.
     if let Some(key) = &settlement.key {
         value["key"] = (**key).into();
     }
@@ -30,7 +34,12 @@ pub(crate) fn settlement(settlement: &Settlement) -> Value {
 fn verdict(verdict: &Verdict) -> Value {
     match verdict {
         Verdict::Delivered => json!({"is": "delivered"}),
-        Verdict::Hold => json!({"is": "hold"}),
+        Verdict::Blocked => json!({"is": "blocked"}),
+        // The script knows whether the pause still lasts.
+        Verdict::Paused { by } => json!({
+            "is": "retry", "state": RetryState::Deferred.as_str(), "delay": micros(PAUSED_DELAY), "charged": false,
+            "error": TOPIC_IS_PAUSED, "pause": format!("topic:{by}"),
+        }),
         Verdict::Retry {
             state,
             delay,

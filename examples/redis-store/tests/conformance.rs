@@ -1,4 +1,4 @@
-//! The store conformance suite on Redis: one file of glue. Every case has a server of its own.
+//! The store conformance suite on Redis. Every case has its own server.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -23,7 +23,8 @@ impl StoreHarness for OnRedis {
             sql: false,
             migrations: false,
             concurrent_transactions: true,
-            items: false,
+            jobs: false,
+            figures: false,
         }
     }
 
@@ -63,7 +64,7 @@ impl Database for Outbox {
         let failed = |error: redis::RedisError| Error::new(ErrorKind::Backend, "Redis failed").with_source(error);
         let client = redis::Client::open(self.server.url()).map_err(failed)?;
         let mut connection = client.get_multiplexed_async_connection().await.map_err(failed)?;
-        let rooms = (0..80).flat_map(|lane| ["ready", "ready-row"].map(|room| format!("{{outbox}}:{room}:{lane}")));
+        let rooms = (0..80).flat_map(|lane| ["ready", "ready-row"].map(|table| format!("{{outbox}}:{table}:{lane}")));
         let mut delete = redis::cmd("DEL");
         delete.arg("{outbox}:seq").arg(rooms.collect::<Vec<_>>());
         delete.query_async(&mut connection).await.map_err(failed)
@@ -83,5 +84,5 @@ impl Database for Outbox {
 }
 
 fn no_sql() -> Error {
-    Error::new(ErrorKind::Unsupported, "Redis knows no SQL").next_step("use its commands")
+    Error::new(ErrorKind::Unsupported, "Redis has no SQL").next_step("use Redis commands")
 }

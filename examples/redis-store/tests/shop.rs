@@ -1,4 +1,4 @@
-//! What an application does with the store: its own commands and its messages, all or nothing; and a relay that delivers.
+//! An application that uses the store: its commands and messages are committed together, and a relay delivers.
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 use std::sync::Arc;
@@ -25,11 +25,11 @@ async fn a_command_and_its_message_are_carried_out_together() {
     let mut transaction = store.transaction().await.unwrap();
     transaction.command(["SET", "order:1", "placed"]);
     let message = Message::json("order.placed", &1).unwrap().key("customer-1");
-    store.outbox().emit(&mut transaction, message).await.unwrap();
+    let _ = store.outbox().emit(&mut transaction, message).await.unwrap();
     assert_eq!(
         get(&server, "order:1").await,
         None,
-        "nothing is there before the commit"
+        "nothing is written before the commit"
     );
     assert_eq!(store.backlog().await.unwrap().ready, 0);
     Box::new(transaction).commit().await.unwrap();
@@ -54,11 +54,11 @@ async fn a_message_does_not_leave_when_redis_refuses_the_applications_command() 
     transaction.command(["SET", "count", "many"]);
     transaction.command(["INCR", "count"]);
     let once = Message::json("counted", &1).unwrap().idempotency_key("first");
-    store.outbox().emit(&mut transaction, once.clone()).await.unwrap();
+    let _ = store.outbox().emit(&mut transaction, once.clone()).await.unwrap();
     let refused = Box::new(transaction).commit().await.unwrap_err();
     assert_eq!(refused.kind(), ErrorKind::Backend, "{refused}");
     assert_eq!(store.backlog().await.unwrap().ready, 0);
-    // The idempotency key is free again, a moment after the transaction is gone.
+    // The idempotency key is free again shortly after the transaction is dropped.
     let mut transaction = store.transaction().await.unwrap();
     let emitted = store.outbox().emit(&mut transaction, once).await.unwrap();
     assert!(matches!(emitted, Emitted::Stored { .. }), "{emitted:?}");
@@ -72,7 +72,7 @@ async fn a_server_that_is_away_is_unreachable_and_comes_back() {
     let store = RedisStore::new(&server.url(), "outbox").unwrap();
     let mut transaction = store.transaction().await.unwrap();
     let message = Message::json("t", &1).unwrap();
-    store.outbox().emit(&mut transaction, message).await.unwrap();
+    let _ = store.outbox().emit(&mut transaction, message).await.unwrap();
     Box::new(transaction).commit().await.unwrap();
     server.kill();
     let away = store.backlog().await.unwrap_err();
@@ -90,6 +90,6 @@ async fn a_server_that_is_away_is_unreachable_and_comes_back() {
     assert_eq!(
         back.await.unwrap().ready,
         1,
-        "what was committed survives a kill of the server"
+        "a committed message survives a kill of the server"
     );
 }

@@ -1,17 +1,17 @@
 //! Celery workers as a Sendoff sink.
 //!
-//! [`CelerySink`] turns a stored task (see [`sendoff::task`]) into the message that Celery itself would have sent, of its
-//! message protocol 2, and brings it to RabbitMQ or to Redis. All but the last step know no connection.
+//! [`CelerySink`] turns a stored task (see [`sendoff::task`]) into the message that Celery itself would send, in its
+//! message protocol 2, and publishes it to RabbitMQ or Redis. Only the last step does I/O.
 //!
 //! | step | where |
 //! |---|---|
-//! | read the stored task | [`task`] |
-//! | route it, as `task_routes` would | [`route`] |
-//! | write headers, properties and body | [`encode`] |
-//! | put it into frames or commands | [`amqp`], [`redis`] |
-//! | send it, and understand the answer | [`CelerySink`] |
+//! | parse the stored task | [`task`] |
+//! | route it by `task_routes` | [`route`] |
+//! | encode headers, properties and body | [`encode`] |
+//! | build frames or commands | [`amqp`], [`redis`] |
+//! | send it, and map the answer to an outcome | [`CelerySink`] |
 //!
-//! [`TaskOutbox`] is for applications that send some tasks past the outbox.
+//! [`TaskOutbox`] is for applications that send some tasks directly, without the outbox.
 #![forbid(unsafe_code)]
 
 pub mod amqp;

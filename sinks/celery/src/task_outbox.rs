@@ -1,23 +1,25 @@
-//! An outbox for tasks, some of which go straight to the broker.
+//! An outbox for tasks, with an exclude list of tasks that are sent directly.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use sendoff::emit::OutboxTx;
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Error, ErrorKind, Message, Outbox, Outcome, Pattern, Result, Sink as _, Task, Uuid};
+use sendoff::store::{RowRef, Table};
+use sendoff::{Error, ErrorKind, Message, Outbox, Outcome, Outgoing, Pattern, Result, Sink as _, Uuid};
+use sendoff_celery::Task;
 
 use crate::CelerySink;
 
-/// Emits tasks, except for those on its exclude list: they are sent at once, whatever becomes of the transaction.
+/// Emits tasks, except those on its exclude list: they are sent immediately, independent of the transaction.
 ///
-/// For tasks that must run even if the transaction is rolled back, or that are not worth a row: a cache to be warmed, a
-/// health check. Everything else belongs into the transaction.
+/// The exclude list is for tasks that must run even if the transaction is rolled back, or that are not worth a row, for
+/// example warming a cache or a health check. All other tasks belong in the transaction.
 ///
 /// ```no_run
 /// use std::sync::Arc;
 ///
-/// use sendoff::{Outbox, Task};
+/// use sendoff::Outbox;
+/// use sendoff_celery::Task;
 /// use sendoff_sink_celery::{CeleryConfig, CelerySink, TaskOutbox};
 ///
 /// # fn set_up(config: &CeleryConfig) -> sendoff::Result<TaskOutbox> {
@@ -33,7 +35,7 @@ pub struct TaskOutbox {
 }
 
 impl TaskOutbox {
-    /// Tasks go to `outbox`, and those that are excluded to `sink`.
+    /// Emits tasks to `outbox`, and sends excluded tasks to `sink`.
     pub fn new(outbox: Outbox, sink: Arc<CelerySink>) -> Self {
         Self {
             outbox,
@@ -42,10 +44,10 @@ impl TaskOutbox {
         }
     }
 
-    /// Excludes tasks by name; `*` stands for anything.
+    /// Excludes tasks by name; `*` matches any text.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a pattern that cannot be used.
+    /// [`ErrorKind::Invalid`] for an invalid pattern.
     pub fn exclude(mut self, names: impl IntoIterator<Item = impl AsRef<str>>) -> Result<Self> {
         for name in names {
             self.excluded.push(name.as_ref().parse()?);
@@ -58,14 +60,15 @@ impl TaskOutbox {
         self.excluded.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Emits a task in the caller's transaction, or sends it now if it is excluded. Returns its id.
+    /// Emits a task in the caller's transaction, or sends it now if it is excluded. Returns its id; for a duplicate by its
+    /// idempotency key, that of the first task.
     ///
-    /// A task that is sent now has the headers that the contexts of the outbox add. What only an outbox can do has no effect
-    /// on it: `key`, `idempotency_key`, `hold_until_due`, the sink's `hold_eta`, and hooks, which are told of rows.
+    /// A task that is sent now has the headers that the outbox's contexts add. Features of the outbox have no effect on
+    /// it: `key`, `idempotency_key`, `hold_until_due`, the sink's `hold_eta`, and hooks.
     ///
     /// # Errors
     /// As [`Outbox::emit`]. For a task that is sent now: [`ErrorKind::Unreachable`] when the broker is down,
-    /// [`ErrorKind::Invalid`] when it can never be sent so, [`ErrorKind::Busy`] when it may work later, and
+    /// [`ErrorKind::Invalid`] when it can never be sent, [`ErrorKind::Busy`] when a later attempt may succeed, and
     /// [`ErrorKind::Backend`] when it may have arrived.
     pub async fn emit<A, Tx: OutboxTx<A>>(&self, tx: Tx, task: Task) -> Result<Uuid> {
         let message = Message::from(task);
@@ -77,12 +80,12 @@ impl TaskOutbox {
         Ok(self.outbox.emit(tx, message).await?.id())
     }
 
-    /// Emits tasks in the caller's transaction, such as those of [`Task::group`], and then sends those that are excluded.
+    /// Emits tasks in the caller's transaction, for example those of [`Task::group`], and then sends the excluded ones.
     /// Returns their ids, in the order of the tasks.
     ///
     /// # Errors
-    /// As [`TaskOutbox::emit`]. When emitting fails nothing was sent. When sending fails, it is told of the first task that
-    /// was not sent; others may have been.
+    /// As [`TaskOutbox::emit`] and [`Outbox::emit_many`]. When emitting fails, nothing was sent. When sending fails, the error names the first
+    /// task that was not sent; others may have been.
     pub async fn emit_many<A, Tx: OutboxTx<A>>(
         &self,
         tx: Tx,
@@ -111,61 +114,60 @@ impl TaskOutbox {
 
     async fn send(&self, messages: Vec<Message>) -> Result<()> {
         let messages = messages.into_iter().map(|message| self.outbox.with_context(message));
-        let batch: Vec<Arc<Delivery>> = messages.map(|message| Arc::new(delivery(&message))).collect();
+        let batch: Vec<Arc<Outgoing>> = messages.map(|message| Arc::new(outgoing(&message))).collect();
         let most = self.sink.limits().batch.unwrap_or(usize::MAX).max(1);
         for part in batch.chunks(most) {
             let outcomes = self.sink.publish_early(part).await;
-            for (at, delivery) in part.iter().enumerate() {
-                sent(&delivery.topic, outcomes.get(at))?;
+            for (at, outgoing) in part.iter().enumerate() {
+                sent(&outgoing.topic, outcomes.get(at))?;
             }
         }
         Ok(())
     }
 }
 
-/// Whether a task was sent.
+/// Turns an outcome into a result.
 fn sent(name: &str, outcome: Option<&Outcome>) -> Result<()> {
     let (kind, why, next) = match outcome {
         Some(Outcome::Delivered) => return Ok(()),
         Some(Outcome::SinkDown(reason)) => (ErrorKind::Unreachable, reason.text(), "check that the broker runs"),
-        Some(Outcome::Permanent(reason)) => (ErrorKind::Invalid, reason.text(), "correct the task, or what it needs"),
+        Some(Outcome::Permanent(reason)) => (
+            ErrorKind::Invalid,
+            reason.text(),
+            "correct the task or the broker's queues",
+        ),
         Some(Outcome::Temporary(reason) | Outcome::NotYet(reason)) => (ErrorKind::Busy, reason.text(), "send it again"),
         Some(Outcome::Unknown(reason)) => (
             ErrorKind::Backend,
             reason.text(),
-            "it may have arrived: send it again only if it may run twice",
+            "the task may have arrived; send it again only if it may run twice",
         ),
-        None => (ErrorKind::Backend, "the sink gave no answer", "report this"),
+        None => (
+            ErrorKind::Backend,
+            "the sink returned no outcome",
+            "please report this as a bug",
+        ),
     };
     let what = format!("the task {name:?} was not sent");
     Err(Error::new(kind, what).because(why).next_step(next))
 }
 
-/// As if it came out of the outbox at this moment.
-fn delivery(message: &Message) -> Delivery {
-    Delivery {
+/// The message as if the relay had read it from the outbox now.
+fn outgoing(message: &Message) -> Outgoing {
+    Outgoing {
         id: message.id(),
         topic: message.topic().to_owned(),
         payload: message.payload().clone(),
-        content_type: Some(sendoff::task::CONTENT_TYPE.to_owned()),
+        content_type: Some(sendoff_celery::CONTENT_TYPE.to_owned()),
         headers: message.headers_ref().clone(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::now(),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 0,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     }
 }

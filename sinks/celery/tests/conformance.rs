@@ -1,6 +1,6 @@
-//! The duties of a sink, on both brokers. The suite's messages become tasks on their way to the sink, and consumers make
-//! messages of tasks again.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! The sink conformance suite, on both brokers. The suite's messages are converted to tasks for the sink, and received
+//! tasks are converted back to messages.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use lapin::types::FieldTable;
 use lapin::{Connection as AmqpConnection, ConnectionProperties};
 use sendoff::envelope::rfc3339;
 use sendoff::sink::Limits;
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Outcome, Result, Sink, Uuid};
+use sendoff::{Outcome, Outgoing, Result, Sink, Uuid};
+use sendoff_celery::CONTENT_TYPE;
 use sendoff_sink_celery::config::Declare;
 use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_testkit::servers::{RabbitMq, Redis};
@@ -40,12 +40,12 @@ struct Harness {
 impl SinkHarness for Harness {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
-            // There is one way to write a task; the suite calls it so.
+            // A task has only one format, which the suite calls this.
             formats: &[Format::Raw],
             attribute_prefix: "",
             headers: HeaderText::Unicode,
             max_size: Some(MAX_SIZE),
-            // A list of Redis is there once something is in it.
+            // A Redis list exists as soon as it has an element.
             unroutable: self.rabbitmq,
             restart: true,
             handshake: true,
@@ -83,7 +83,7 @@ enum Server {
     Redis(Redis),
 }
 
-/// A queue that nobody else uses.
+/// A queue for one test.
 struct OwnQueue {
     server: Server,
     queue: String,
@@ -136,7 +136,7 @@ impl Broker for OwnQueue {
             let mut connection = connecting.await.unwrap();
             let range = redis::cmd("LRANGE").arg(&self.queue).arg(0).arg(-1).to_owned();
             let envelopes: Vec<String> = range.query_async(&mut connection).await.unwrap();
-            // What came first is taken first, from the far end.
+            // The oldest element is at the end of the list.
             return envelopes.iter().rev().map(|envelope| of_redis(envelope)).collect();
         }
         let connection = self.consumer().await;
@@ -153,15 +153,15 @@ impl Broker for OwnQueue {
         self.received.clone()
     }
 
-    fn make_unroutable(&self, delivery: &mut Delivery) {
-        delivery.headers.insert("suite-queue", "there-is-none");
+    fn make_unroutable(&self, outgoing: &mut Outgoing) {
+        outgoing.headers.insert("suite-queue", "there-is-none");
     }
 
     async fn kill(&mut self) {
         match &mut self.server {
             Server::Own(broker) => broker.kill(),
             Server::Redis(redis) => redis.kill(),
-            Server::Shared(_) => panic!("it is everybody's"),
+            Server::Shared(_) => panic!("the server is shared"),
         }
     }
 
@@ -169,18 +169,19 @@ impl Broker for OwnQueue {
         match &mut self.server {
             Server::Own(broker) => broker.restart().await,
             Server::Redis(redis) => redis.restart().await,
-            Server::Shared(_) => panic!("it is everybody's"),
+            Server::Shared(_) => panic!("the server is shared"),
         }
     }
 }
 
-/// Makes a task of every message: Celery's sink takes nothing else. What a task has no place for becomes a header.
+/// Converts every message to a task, because the Celery sink accepts nothing else. Fields without a counterpart become
+/// headers.
 struct AsTasks(CelerySink);
 
 #[async_trait]
 impl Sink for AsTasks {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let tasks: Vec<Arc<Delivery>> = batch.iter().map(|delivery| Arc::new(task(delivery))).collect();
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        let tasks: Vec<Arc<Outgoing>> = batch.iter().map(|outgoing| Arc::new(task(outgoing))).collect();
         self.0.publish(&tasks).await
     }
 
@@ -197,14 +198,14 @@ impl Sink for AsTasks {
     }
 }
 
-fn task(delivery: &Delivery) -> Delivery {
-    let mut task = delivery.clone();
-    let queue = delivery.headers.get("suite-queue");
-    let payload = json!({"args": [STANDARD.encode(&delivery.payload)], "options": {"queue": queue}});
+fn task(outgoing: &Outgoing) -> Outgoing {
+    let mut task = outgoing.clone();
+    let queue = outgoing.headers.get("suite-queue");
+    let payload = json!({"args": [STANDARD.encode(&outgoing.payload)], "options": {"queue": queue}});
     task.payload = payload.to_string().into();
-    task.headers.insert("suite-content-type", delivery.content_type());
-    task.headers.insert("sendoff-created-at", rfc3339(delivery.created_at));
-    if let Some(key) = &delivery.key {
+    task.headers.insert("suite-content-type", outgoing.content_type());
+    task.headers.insert("sendoff-created-at", rfc3339(outgoing.created_at));
+    if let Some(key) = &outgoing.key {
         task.headers.insert("sendoff-key", key);
     }
     task.content_type = Some(CONTENT_TYPE.to_owned());

@@ -1,5 +1,5 @@
-//! Brokers that die, and queues and exchanges that are not there: nothing is lost, and what is wrong is said.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Brokers that crash, and missing queues and exchanges: no task is lost, and the reasons are reported.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -8,9 +8,9 @@ use std::time::{Duration, SystemTime};
 use lapin::options::{BasicGetOptions, QueueDeclareOptions, QueueDeleteOptions};
 use lapin::types::FieldTable;
 use lapin::{Channel, Connection, ConnectionProperties};
-use sendoff::store::{Command, Filter, OperateStore as _, Place, Room};
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Headers, Outcome, Sink as _, Task, Uuid};
+use sendoff::store::{Command, Filter, OperateStore as _, RowRef, Table};
+use sendoff::{Outcome, Outgoing, Sink as _, Uuid};
+use sendoff_celery::{CONTENT_TYPE, Task};
 use sendoff_sink_celery::config::{Declare, ExchangeType, RouteConfig};
 use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_testkit::servers::{RabbitMq, Redis};
@@ -32,35 +32,25 @@ fn name() -> String {
     format!("shop-{}", Uuid::now_v7())
 }
 
-fn stored(content_type: &str, payload: &str) -> Arc<Delivery> {
-    Arc::new(Delivery {
+fn stored(content_type: &str, payload: &str) -> Arc<Outgoing> {
+    Arc::new(Outgoing {
         id: Uuid::now_v7(),
         topic: "shop.add".into(),
         payload: payload.to_owned().into(),
         content_type: Some(content_type.into()),
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     })
 }
 
-fn task(payload: &str) -> Arc<Delivery> {
+fn task(payload: &str) -> Arc<Outgoing> {
     stored(CONTENT_TYPE, payload)
 }
 
@@ -76,7 +66,7 @@ fn permanent(outcome: &Outcome, words: &[&str]) {
     assert!(words.iter().all(|word| reason.text().contains(word)), "{reason:?}");
 }
 
-/// Somebody who looks after queues.
+/// A client that manages queues.
 struct Operator {
     channel: Channel,
     _connection: Connection,
@@ -130,7 +120,7 @@ async fn a_queue_that_is_deleted_under_the_relay_loses_nothing() {
     operator.delete(&queue).await;
     let lost: HashSet<Uuid> = service.emit(tasks(50)).await.into_iter().collect();
     assert_eq!(service.drained().await, 50);
-    let dead = service.store.list(&Filter::default(), 100, 0).await.unwrap().messages;
+    let dead = service.store.list(&Filter::default(), 100).await.unwrap().messages;
     let errors: Vec<String> = dead.into_iter().filter_map(|row| row.last_error).collect();
     assert_eq!(errors.len(), 50);
     assert!(errors.iter().all(|error| error.contains(&queue)), "{errors:?}");
@@ -219,13 +209,13 @@ async fn a_batch_may_name_several_queues_that_nobody_has_declared() {
     let broker = RabbitMq::shared();
     let sink = CelerySink::new(&config(broker.url(), &name(), Declare::Active)).unwrap();
     let queues = [name(), name(), name(), name()];
-    let batch: Vec<Arc<Delivery>> = (0..12)
+    let batch: Vec<Arc<Outgoing>> = (0..12)
         .map(|n| task(&format!(r#"{{"options": {{"queue": "{}"}}}}"#, queues[n % 4])))
         .collect();
     assert_eq!(sink.publish(&batch).await, vec![Outcome::Delivered; 12]);
     let operator = Operator::connect(broker.url()).await;
     for (n, queue) in queues.iter().enumerate() {
-        let own = batch.iter().skip(n).step_by(4).map(|delivery| delivery.id);
+        let own = batch.iter().skip(n).step_by(4).map(|outgoing| outgoing.id);
         assert_eq!(operator.drain(queue).await, own.collect::<HashSet<_>>());
     }
 }
@@ -251,7 +241,7 @@ async fn redis_keeps_tasks_where_a_worker_looks_or_says_that_none_does() {
     permanent(&outcomes[2], &["not a Celery task"]);
     permanent(&outcomes[3], &["not an object"]);
 
-    // As a worker, or the sink itself, declares it.
+    // As a worker or the sink would declare it.
     settings.queues = vec![
         toml::from_str("name = 'feeds'\nexchange = 'news'\nexchange_type = 'topic'\nrouting_key = 'feed.*'").unwrap(),
     ];
@@ -309,12 +299,12 @@ async fn where_queues_are_made_a_missing_exchange_is_still_the_matter_of_its_own
     sink.close().await;
 }
 
-/// Emits tasks that have one attempt to a broker that is down, and waits until the relay has found that out.
+/// Emits tasks with one attempt while the broker is down, and waits until the relay has noticed.
 async fn met_an_outage(config: &CeleryConfig) -> Service {
     let service = Service::start(config);
     service.emit(tasks(30).map(|task| task.max_attempts(1))).await;
     loop {
-        let found = service.store.list(&Filter::default(), 100, 0).await.unwrap().messages;
+        let found = service.store.list(&Filter::default(), 100).await.unwrap().messages;
         let met = found.iter().filter(|row| row.last_error.is_some()).count();
         assert!(found.iter().all(|row| row.attempts == 0), "{found:?}");
         if met == 30 {
@@ -331,7 +321,11 @@ async fn an_outage_of_rabbitmq_charges_no_attempt() {
     broker.kill();
     let service = met_an_outage(&config(&broker.url(), &queue, Declare::Active)).await;
     broker.restart().await;
-    assert_eq!(service.drained().await, 0, "a charge would have been their last");
+    assert_eq!(
+        service.drained().await,
+        0,
+        "a charged attempt would have been their last"
+    );
     assert_eq!(Operator::connect(&broker.url()).await.drain(&queue).await.len(), 30);
 }
 
@@ -341,7 +335,11 @@ async fn an_outage_of_redis_charges_no_attempt() {
     redis.kill();
     let service = met_an_outage(&config(&redis.url(), "shop", Declare::Off)).await;
     redis.restart().await;
-    assert_eq!(service.drained().await, 0, "a charge would have been their last");
+    assert_eq!(
+        service.drained().await,
+        0,
+        "a charged attempt would have been their last"
+    );
     let client = redis::Client::open(redis.url()).unwrap();
     let mut connection = client.get_multiplexed_async_connection().await.unwrap();
     let length: i64 = redis::cmd("LLEN")

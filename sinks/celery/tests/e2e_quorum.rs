@@ -1,12 +1,13 @@
-//! Quorum queues: a worker cannot hold back tasks that are not due there, so they wait in RabbitMQ.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Quorum queues: a worker cannot delay their tasks, so tasks wait in RabbitMQ until they are due.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use lapin::options::QueueDeclareOptions;
 use lapin::types::FieldTable;
 use lapin::{Connection, ConnectionProperties};
-use sendoff::{Task, Uuid};
+use sendoff::Uuid;
+use sendoff_celery::Task;
 use sendoff_sink_celery::CeleryConfig;
 use sendoff_sink_celery::config::{Declare, ExchangeType, QueueType};
 use sendoff_testkit::servers::{RabbitMq, Redis};
@@ -17,7 +18,7 @@ use worker::{PATIENCE, Service, Worker};
 
 const NEW: &str = "SENDOFF_TEST_CELERY_NEW";
 
-/// How many levels of waiting are looked at: up to 2^5 seconds.
+/// How many levels of the delay queues are checked: up to 2^5 seconds.
 const LEVELS: u32 = 5;
 
 fn add(x: i64, y: i64) -> Task {
@@ -43,7 +44,7 @@ async fn waiting(connection: &Connection) -> u32 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tasks_for_later_wait_in_rabbitmq_and_run_when_they_are_due() {
-    // Its own: the names of the exchanges and queues in which tasks wait are the same for everybody.
+    // A separate broker: the names of the delay exchanges and queues are the same for all tests.
     let (rabbitmq, redis) = (RabbitMq::start().await, Redis::start().await);
     let queue = format!("shop-{}", Uuid::now_v7());
     let mut worker = Worker::start_with(NEW, &rabbitmq.url(), &redis.url(), &queue, &[("SHOP_QUORUM", "1")]);
@@ -55,7 +56,7 @@ async fn tasks_for_later_wait_in_rabbitmq_and_run_when_they_are_due() {
         declare: Declare::Active,
         ..CeleryConfig::default()
     });
-    // Once it runs one, it has declared all that tasks wait in, too.
+    // Once the worker runs a task, it has declared the delay queues, too.
     let first = service.emit([add(1, 1)]).await[0];
     assert_eq!(worker.ran(first).await, 2);
 
@@ -70,7 +71,7 @@ async fn tasks_for_later_wait_in_rabbitmq_and_run_when_they_are_due() {
         .unwrap();
     let began = Instant::now();
     while waiting(&connection).await < 2 {
-        assert!(began.elapsed() < PATIENCE, "they do not wait in RabbitMQ");
+        assert!(began.elapsed() < PATIENCE, "the tasks must wait in RabbitMQ");
         sleep(Duration::from_millis(20)).await;
     }
     assert_eq!(worker.ran(soon).await, 8);
@@ -79,9 +80,9 @@ async fn tasks_for_later_wait_in_rabbitmq_and_run_when_they_are_due() {
         assert_eq!(worker.ran(id).await, result);
         let line = worker.line("it", |line| line["id"] == id.to_string()).await;
         let after = line["at"].as_f64().unwrap() - emitted_at.duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
-        // RabbitMQ is told whole seconds; the rest a worker may wait itself.
+        // RabbitMQ delays by whole seconds; a worker may wait for the rest.
         assert!(after >= due.as_secs_f64() - 1.2, "it ran after {after} s");
     }
-    assert_eq!(service.drained().await, 0, "none of them is dead");
+    assert_eq!(service.drained().await, 0, "no task may be dead");
     assert_eq!(waiting(&connection).await, 0);
 }

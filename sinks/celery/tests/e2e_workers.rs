@@ -1,10 +1,11 @@
-//! Workers of the oldest and the newest Celery whose `broker_transport_options` are not the usual ones. All that Celery can be
-//! told about a task is tried in `bin/sendoff/tests/e2e_celery.rs`.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Workers of the oldest and the newest supported Celery with unusual `broker_transport_options`. All options of a task
+//! are tested in `bin/sendoff/tests/e2e_celery.rs`.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::BTreeSet;
 
-use sendoff::{Task, Uuid};
+use sendoff::Uuid;
+use sendoff_celery::Task;
 use sendoff_sink_celery::CeleryConfig;
 use sendoff_sink_celery::config::{Declare, RedisConfig};
 use sendoff_testkit::servers::Redis;
@@ -41,7 +42,7 @@ async fn finds_tasks_under_other_keys(python: &str) {
         },
         ..CeleryConfig::default()
     });
-    // One lane, so that the relay keeps their order.
+    // One lane, so that the relay keeps the order.
     let by_priority = [7, 4, 5].map(|priority| add(i64::from(priority), 1000).priority(priority).key("k"));
     let ids = service.emit(by_priority).await;
     assert_eq!(service.drained().await, 0);
@@ -77,7 +78,7 @@ async fn finds_tasks_under_other_keys(python: &str) {
     // 5 and 7 share a list, in which 7 was first.
     assert_eq!(order, [1004, 1007, 1005]);
 
-    // By a binding that the worker has made.
+    // Through a binding of the worker.
     let exchange = format!("{queue}.exchange");
     let through = service
         .emit([add(1, 2).exchange(&exchange).routing_key("my.key")])

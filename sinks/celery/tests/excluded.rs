@@ -1,10 +1,11 @@
-//! Tasks on the exclude list go straight to the broker; all others only with their transaction.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Excluded tasks are sent directly to the broker; all others only with their transaction.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 
 use sendoff::store::{EmitTransaction as _, OperateStore as _, RelayStore as _};
-use sendoff::{Context, ErrorKind, Headers, Outbox, Task};
+use sendoff::{Context, ErrorKind, Headers, Outbox};
+use sendoff_celery::Task;
 use sendoff_sink_celery::{CeleryConfig, CelerySink, TaskOutbox};
 use sendoff_testkit::MemoryStore;
 use sendoff_testkit::servers::Redis;

@@ -1,9 +1,9 @@
-//! What goes over the wire: frames of AMQP with the types in their tables, and commands of Redis byte by byte.
+//! The bytes on the wire: AMQP frames with the types in their tables, and Redis commands byte by byte.
 #![allow(
     clippy::panic,
     clippy::unwrap_used,
     clippy::expect_used,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 mod capture;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use capture::calls::{self, call, is_left_out};
 use capture::rows::{self, Rows};
-use capture::{captures, comparable_envelope, delivery, encode, model};
+use capture::{captures, comparable_envelope, encode, model, outgoing};
 use jiff::Timestamp;
 use redis::Cmd;
 use sendoff::{Message, Outcome, Sink as _, Uuid};
@@ -51,7 +51,7 @@ fn the_captured_frames_say_what_their_captures_say() {
             compared += 1;
         }
     }
-    assert_eq!(compared, 113, "messages whose frames were compared");
+    assert_eq!(compared, 113, "number of compared messages");
 }
 
 fn hex(text: &str) -> Vec<u8> {
@@ -59,7 +59,7 @@ fn hex(text: &str) -> Vec<u8> {
     (0..text.len()).step_by(2).map(digits).collect()
 }
 
-/// What is sent, and the settings of whoever sends it: every captured call and every captured row.
+/// All captured calls and rows, with the settings of their sender.
 fn everything() -> Vec<(String, CeleryConfig, Vec<Message>)> {
     let mut everything = Vec::new();
     for (name, _, capture) in parsed("native", "amqp") {
@@ -76,7 +76,7 @@ fn everything() -> Vec<(String, CeleryConfig, Vec<Message>)> {
     everything
 }
 
-/// The field-by-field comparison of what is encoded with the captures is in `native.rs` and `outbox.rs`.
+/// `native.rs` and `outbox.rs` compare the encoded messages with the captures field by field.
 #[tokio::test]
 async fn rabbitmq_is_sent_what_was_encoded_type_by_type_and_asked_for_what_no_queue_takes() {
     let broker = YesBroker::start().await;
@@ -84,25 +84,26 @@ async fn rabbitmq_is_sent_what_was_encoded_type_by_type_and_asked_for_what_no_qu
     for (name, mut config, messages) in everything() {
         config.url = Some(sendoff_wire::Address::parse(&broker.url()).unwrap());
         config.declare = Declare::Active;
-        let sink = CelerySink::new(&config).unwrap();
         let encoder = Encoder::new(&config).unwrap();
         let (actual, expected) = loop {
+            // A sink of its own: one that has declared its queues does not declare them again.
+            let sink = CelerySink::new(&config).unwrap();
             let now = Timestamp::now();
-            let batch: Vec<_> = messages.iter().map(|each| Arc::new(delivery(each, now))).collect();
+            let batch: Vec<_> = messages.iter().map(|each| Arc::new(outgoing(each, now))).collect();
             let outcomes = sink.publish(&batch).await;
             assert!(
                 outcomes.iter().all(|each| *each == Outcome::Delivered),
                 "{name}: {outcomes:?}"
             );
             let actual = wire::amqp::commands(&broker.take());
+            sink.close().await;
+            broker.take();
             let encoded: Vec<_> = messages.iter().map(|each| encode(&encoder, each, now, now)).collect();
-            // The seconds that a task has to wait in RabbitMQ are told in its routing key.
+            // The routing key contains the seconds that a task waits in RabbitMQ.
             if now.as_second() == Timestamp::now().as_second() || config.default_queue != "qcelery" {
                 break (actual, model::amqp_commands(&encoded));
             }
         };
-        sink.close().await;
-        broker.take();
         assert_eq!(
             comparable(&name, actual, true),
             comparable(&name, expected, false),
@@ -110,10 +111,10 @@ async fn rabbitmq_is_sent_what_was_encoded_type_by_type_and_asked_for_what_no_qu
         );
         compared += 1;
     }
-    assert_eq!(compared, 57 + 49, "captures that were compared");
+    assert_eq!(compared, 57 + 49, "number of compared captures");
 }
 
-/// Without what passes by the millisecond, and with the letters of the wire.
+/// Without times, and with the letters of the wire.
 fn comparable(name: &str, mut commands: Vec<Value>, sent: bool) -> String {
     for command in commands.iter_mut().filter(|each| each["method"] == "basic.publish") {
         if sent {
@@ -126,7 +127,7 @@ fn comparable(name: &str, mut commands: Vec<Value>, sent: bool) -> String {
             *expiration = "in time".into();
         }
     }
-    // What is declared is declared once and before anything is published, in an order that does not matter.
+    // Declarations come once and before any publish, in any order.
     let is_publish = |command: &Value| command["method"] == "basic.publish";
     let from = commands.iter().position(is_publish).unwrap();
     if sent {
@@ -135,13 +136,13 @@ fn comparable(name: &str, mut commands: Vec<Value>, sent: bool) -> String {
     let (publishes, mut declared): (Vec<Value>, Vec<Value>) = commands.into_iter().partition(is_publish);
     declared.sort_by_key(Value::to_string);
     declared.dedup();
-    // RabbitMQ and its clients write large numbers with a small l.
+    // RabbitMQ and its clients write 64-bit numbers with a small l.
     serde_json::to_string_pretty(&[declared, publishes].concat())
         .unwrap()
         .replace("\"t\": \"L\"", "\"t\": \"l\"")
 }
 
-/// A tag is made for every copy; all have the same length.
+/// Removes the tags: every copy has a new one, of the same length.
 fn without_tags(bytes: &[u8]) -> String {
     let text = String::from_utf8(bytes.to_vec()).unwrap();
     let mark = "\"delivery_tag\": \"";
@@ -162,17 +163,17 @@ async fn redis_is_sent_a_batch_in_order_and_many_to_a_command() {
     let of = |text: &str| serde_json::from_str::<Rows>(text).unwrap().outbox_rows;
     let rows = parsed("outbox", "redis").into_iter().flat_map(|(_, text, _)| of(&text));
     let messages: Vec<Message> = rows.map(|row| row.message()).collect();
-    // How much time is left until a task expires differs by the millisecond.
+    // The remaining time until a task expires differs by milliseconds.
     let expires = |message: &Message| String::from_utf8_lossy(message.payload()).contains("\"expires\"");
     let messages: Vec<Message> = messages.into_iter().filter(|message| !expires(message)).collect();
     assert_eq!(messages.len(), 41);
 
     let now = Timestamp::now();
-    let batch: Vec<_> = messages.iter().map(|each| Arc::new(delivery(each, now))).collect();
+    let batch: Vec<_> = messages.iter().map(|each| Arc::new(outgoing(each, now))).collect();
     sink.check().await.unwrap();
     tap.take();
     let outcomes = sink.publish(&batch).await;
-    // Nobody has bound a queue to the exchange that one of them names.
+    // No queue is bound to the exchange of one of them.
     let refused = outcomes.iter().filter(|each| **each != Outcome::Delivered);
     assert_eq!(refused.count(), 1, "{outcomes:?}");
 
@@ -182,8 +183,8 @@ async fn redis_is_sent_a_batch_in_order_and_many_to_a_command() {
     assert_eq!(without_tags(&tap.take()), without_tags(&expected));
 }
 
-/// Bindings first, then what is asked about exchanges, then the messages in their order: those in a row for the same list are
-/// one command.
+/// First the bindings, then the queries about exchanges, then the messages in order: consecutive messages for the same
+/// list are one command.
 fn packed(commands: Vec<Vec<String>>) -> Vec<Cmd> {
     let (mut bind, rest): (Vec<_>, Vec<_>) = commands.into_iter().partition(|each| each[0] == "SADD");
     bind.sort();
@@ -217,7 +218,7 @@ async fn redis_then_holds_what_the_captured_relay_left_there() {
         let messages = rows
             .outbox_rows
             .iter()
-            .map(|row| Arc::new(delivery(&row.message(), Timestamp::now())));
+            .map(|row| Arc::new(outgoing(&row.message(), Timestamp::now())));
         let outcomes = sink.publish(&messages.collect::<Vec<_>>()).await;
         let lost = name.starts_with("redis_exchange_routing_key");
         assert!(
@@ -243,10 +244,10 @@ async fn redis_then_holds_what_the_captured_relay_left_there() {
         assert_eq!(held(&actual, &rows.vector), held(&expected, &rows.vector), "{name}");
         compared += 1;
     }
-    assert_eq!(compared, 42, "captures that were compared");
+    assert_eq!(compared, 42, "number of compared captures");
 }
 
-/// What the keys hold, without what no two senders have in common: who sent it, its tag, and points in time.
+/// The content of the keys, without the parts that differ for every sender: origin, tag, and times.
 fn held(keys: &BTreeMap<String, Vec<String>>, vector: &str) -> Vec<Value> {
     let held = keys
         .iter()
@@ -267,7 +268,7 @@ fn held(keys: &BTreeMap<String, Vec<String>>, vector: &str) -> Vec<Value> {
         mask(properties, "expiration");
         mask(properties, "delivery_tag");
         if vector == "chain_of_group" {
-            // The captured relay rewrites it on its way: see outbox.rs.
+            // The captured relay rewrites it: see outbox.rs.
             envelope["body"] = "some".into();
         }
         json!([key, envelope])

@@ -1,5 +1,5 @@
-//! Every capture of Celery itself against what this crate writes for the same call.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Compares every capture of Celery with this crate's output for the same call.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod capture;
 
@@ -11,7 +11,7 @@ use sendoff::{Headers, Uuid};
 use sendoff_sink_celery::{CeleryMessage, Encoder};
 use serde_json::{Value, json};
 
-/// When the captured call was made, as far as the message tells.
+/// When the captured call was made, if the message shows it.
 fn called_at(vector: &str, headers: &Value, expiration: Option<&str>) -> Timestamp {
     let header = |name: &str| headers[name]["v"].as_str().or(headers[name].as_str());
     let before = |name: &str, time: SignedDuration| header(name).unwrap().parse::<Timestamp>().unwrap() - time;
@@ -31,7 +31,7 @@ fn encoder(origin: &str, variant: Option<&str>) -> Encoder {
 /// The messages of a call, with the ids and the reply queue of the capture.
 fn messages(vector: &str, encoder: &Encoder, ids: &[&str], reply_to: &str, at: Timestamp) -> Vec<CeleryMessage> {
     let calls = call(vector);
-    assert_eq!(calls.len(), ids.len(), "{vector}: how many messages");
+    assert_eq!(calls.len(), ids.len(), "{vector}: number of messages");
     let encoded = calls.into_iter().zip(ids).map(|(message, id)| {
         let message = message.with_id(Uuid::parse_str(id).unwrap());
         let mut encoded = encode(encoder, &message, at, at);
@@ -41,7 +41,7 @@ fn messages(vector: &str, encoder: &Encoder, ids: &[&str], reply_to: &str, at: T
     encoded.collect()
 }
 
-/// Where Celery prints what a JSON text cannot hold: the list that the arguments were given as, and keys of other types.
+/// Adapts what Celery prints and JSON cannot represent: that the arguments were a list, and keys of other types.
 fn printed_from_json(vector: &str, argsrepr: &str) -> String {
     match vector {
         "args_kwargs" => format!("({})", &argsrepr[1..argsrepr.len() - 1]),
@@ -82,7 +82,7 @@ fn rabbitmq_gets_what_celery_would_have_sent() {
         for command in expected.iter_mut().filter(|each| each["method"] == "basic.publish") {
             let argsrepr = &mut command["properties"]["headers"]["argsrepr"]["v"];
             *argsrepr = printed_from_json(vector, argsrepr.as_str().unwrap()).into();
-            // Absent and 0 are the same priority. Celery leaves it out for a queue that the caller names.
+            // A missing priority means 0. Celery leaves it out for a queue that the caller names.
             if vector == "queue_name" {
                 assert_eq!(
                     command["properties"]
@@ -92,7 +92,7 @@ fn rabbitmq_gets_what_celery_would_have_sent() {
                     None
                 );
             }
-            // RabbitMQ would refuse this one, and Celery would not notice.
+            // RabbitMQ would refuse this message, and Celery would not notice.
             if vector == "expires_datetime" {
                 assert!(
                     command["properties"]["expiration"]
@@ -117,7 +117,7 @@ fn rabbitmq_gets_what_celery_would_have_sent() {
         );
         compared += 1;
     }
-    assert_eq!(compared, 57, "captures that were compared");
+    assert_eq!(compared, 57, "number of compared captures");
 }
 
 #[test]
@@ -171,10 +171,10 @@ fn redis_gets_the_bytes_that_celery_would_have_sent() {
         assert_eq!(comparable(&actual, false), comparable(&expected, true), "{name}");
         compared += 1;
     }
-    assert_eq!(compared, 57, "captures that were compared");
+    assert_eq!(compared, 57, "number of compared captures");
 }
 
-/// A command as text. The body is decoded, so that a difference in it can be read; all else stays byte for byte.
+/// A command as text. The body is decoded, so that a difference is readable; the rest stays byte for byte.
 fn comparable(command: &[String], adapt: Option<&str>) -> String {
     if command[0] != "LPUSH" {
         return command.join(" ");
@@ -191,7 +191,7 @@ fn comparable(command: &[String], adapt: Option<&str>) -> String {
     format!("LPUSH {} {shown}", command[1])
 }
 
-/// The first text entry of a name in a JSON text.
+/// The first text entry with this name in a JSON text.
 fn entry(json: &str, name: &str) -> String {
     optional(json, name).unwrap_or_else(|| panic!("no {name} in {json}"))
 }
@@ -211,7 +211,7 @@ fn a_pickle_is_refused() {
         Headers::new(),
     );
     let at = "2026-11-15T19:00:00Z".parse().unwrap();
-    let call = sendoff_sink_celery::TaskCall::from_delivery(&capture::delivery(&task, at)).unwrap();
+    let call = sendoff_sink_celery::TaskCall::from_delivery(&capture::outgoing(&task, at)).unwrap();
     let error = encoder("x", None).encode(&call, at).unwrap_err();
     assert!(error.to_string().contains("json and yaml"), "{error}");
 }

@@ -1,23 +1,23 @@
-//! One task never takes the sink down, and never its neighbours with it.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A bad task fails alone: the sink stays up, and other tasks are delivered.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
+use sendoff_celery::CONTENT_TYPE;
 use sendoff_sink_celery::config::Declare;
 use sendoff_sink_celery::{CeleryConfig, CelerySink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use sendoff_testkit::servers::{Options, Redis};
 use sendoff_wire::Address;
 
-fn task(payload: String) -> Arc<Delivery> {
-    let mut task = delivery("demo.add", payload);
+fn task(payload: String) -> Arc<Outgoing> {
+    let mut task = outgoing("demo.add", payload);
     task.content_type = Some(CONTENT_TYPE.to_owned());
     task.into()
 }
 
-fn tasks(count: usize) -> Vec<Arc<Delivery>> {
+fn tasks(count: usize) -> Vec<Arc<Outgoing>> {
     (0..count).map(|n| task(format!(r#"{{"args":[{n}]}}"#))).collect()
 }
 
@@ -41,7 +41,7 @@ async fn a_task_that_redis_ends_the_connection_for_harms_no_other() {
             batch[at] = Arc::clone(&large);
             let mut outcomes = sink.publish(&batch).await;
             let own = outcomes.remove(at);
-            assert_eq!(outcomes, vec![Outcome::Delivered; 299], "{line}, beside {own:?}");
+            assert_eq!(outcomes, vec![Outcome::Delivered; 299], "{line}, with {own:?}");
             assert!(matches!(own, Outcome::Permanent(_) | Outcome::Unknown(_)), "{own:?}");
         }
     }
@@ -55,7 +55,7 @@ async fn a_queue_that_is_not_ours_fails_alone() {
     batch[7] = task(r#"{"args":[7],"options":{"queue":"others"}}"#.to_owned());
     let mut outcomes = sink.publish(&batch).await;
     let own = outcomes.remove(7);
-    assert_eq!(outcomes, vec![Outcome::Delivered; 299], "beside {own:?}");
+    assert_eq!(outcomes, vec![Outcome::Delivered; 299], "with {own:?}");
     assert!(
         matches!(&own, Outcome::Temporary(reason) if reason.text().contains("NOPERM")),
         "{own:?}"

@@ -1,5 +1,5 @@
-//! Rows of `django-celery-outbox`, and what its own relay made of them, against what this crate makes of them.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Compares this crate's output for rows of `django-celery-outbox` with the output of their own relay.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod capture;
 
@@ -15,7 +15,7 @@ fn encoder(variant: Option<&str>, origin: &str) -> Encoder {
     Encoder::new(&config(variant, origin)).unwrap()
 }
 
-/// The moment at which the captured relay sent: what it says is left until the task expires or is due.
+/// When the captured relay sent: computed from the remaining time until the task expires or is due.
 fn sent_at(rows: &Rows, published: &Value) -> Timestamp {
     let properties = &published["properties"];
     let headers = &properties["headers"];
@@ -37,7 +37,7 @@ fn sent_at(rows: &Rows, published: &Value) -> Timestamp {
     }
 }
 
-/// The captured relay rewrites the chord of this chain on its way. Here it stays as the producer wrote it.
+/// The captured relay rewrites the chord of this chain. Here it stays as the producer wrote it.
 const REWRITTEN: &str = "chain_of_group";
 
 fn assert_chain_is_untouched(rows: &Rows, body: &str) {
@@ -64,7 +64,7 @@ fn rows_reach_rabbitmq_as_from_their_own_relay() {
         let rows: Rows = serde_json::from_str(&text).unwrap();
         let capture: Value = serde_json::from_str(&text).unwrap();
         let published = |command: &&Value| command["method"] == "basic.publish";
-        // With confirms, a message that could not be routed was tried more than once.
+        // With confirms, an unroutable message was tried more than once.
         let mut expected = amqp_commands(&capture);
         let first = expected.iter().find(published).unwrap();
         let at = sent_at(&rows, first);
@@ -77,7 +77,7 @@ fn rows_reach_rabbitmq_as_from_their_own_relay() {
             expected.dedup();
             expected.truncate(actual.len());
         }
-        assert_eq!(actual.len(), expected.len(), "{name}: how many commands");
+        assert_eq!(actual.len(), expected.len(), "{name}: number of commands");
         for (command, ours) in expected.iter_mut().zip(&mut actual) {
             if command["method"] != "basic.publish" {
                 continue;
@@ -86,7 +86,7 @@ fn rows_reach_rabbitmq_as_from_their_own_relay() {
             let headers = &mut command["properties"]["headers"];
             headers["argsrepr"]["v"] = as_tuple(headers["argsrepr"]["v"].as_str().unwrap()).into();
             if rows.variant.as_deref() == Some("quorum") && headers["eta"]["v"].is_string() {
-                // Celery computes it anew while it delays; the row's own is the right one.
+                // Celery computes it again for the delay; the row's own value is right.
                 headers["eta"] = ours["properties"]["headers"]["eta"].clone();
                 let eta = headers["eta"]["v"].as_str().unwrap().parse::<Timestamp>().unwrap();
                 assert_eq!(Some(eta), rows.outbox_rows[0].eta());
@@ -109,7 +109,7 @@ fn rows_reach_rabbitmq_as_from_their_own_relay() {
         );
         compared += 1;
     }
-    assert_eq!(compared, 49, "captures that were compared");
+    assert_eq!(compared, 49, "number of compared captures");
 }
 
 #[test]
@@ -149,10 +149,10 @@ fn rows_reach_redis_as_from_their_own_relay() {
         assert_eq!(actual, expected, "{name}");
         compared += 1;
     }
-    assert_eq!(compared, 42, "captures that were compared");
+    assert_eq!(compared, 42, "number of compared captures");
 }
 
-/// A command with its envelope taken apart.
+/// A command with a parsed envelope.
 fn comparable(command: &[String]) -> Value {
     match command[0].as_str() {
         "LPUSH" => json!([command[0], command[1], comparable_envelope(&command[2])]),

@@ -1,5 +1,5 @@
-//! What captures cannot show: time that has passed, and settings other than Celery's own.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Cases without a capture: elapsed time, and other settings than Celery's defaults.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 mod capture;
 
@@ -82,7 +82,7 @@ fn an_option_of_the_wrong_type_is_refused_by_its_name() {
         ("group_index", "-1"),
     ] {
         let message = task(&format!(r#"{{"{name}":{bad}}}"#));
-        let call = TaskCall::from_delivery(&capture::delivery(&message, emitted()));
+        let call = TaskCall::from_delivery(&capture::outgoing(&message, emitted()));
         let error = call.and_then(|call| encoder("").encode(&call, emitted())).unwrap_err();
         assert_eq!(error.kind(), sendoff::ErrorKind::Invalid);
         let said = error.to_string();

@@ -1,5 +1,5 @@
-//! Values against what Python and its libraries make of them.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Compares values with the output of Python and its libraries.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use sendoff_sink_celery::python::{Text, Value, read_json, saferepr_of_args, write_yaml};
 
@@ -10,7 +10,7 @@ fn text<'a>(case: &'a Value, name: &str) -> &'a Text {
     }
 }
 
-/// Read with this crate's own parser: the expectations hold halves of surrogate pairs.
+/// Parsed with this crate's own parser, because the expectations contain lone surrogates.
 #[test]
 fn arguments_are_printed_as_celery_prints_them() {
     let Value::List(cases) = read_json(include_bytes!("fixtures/repr/cases.json")).unwrap() else {
@@ -25,7 +25,7 @@ fn arguments_are_printed_as_celery_prints_them() {
     }
 }
 
-/// That PyYAML reads these texts back as the same values is what `fixtures/yaml/check.py` shows.
+/// `fixtures/yaml/check.py` shows that PyYAML parses these texts to the same values.
 #[test]
 fn values_are_written_as_yaml_that_pyyaml_reads() {
     let Value::List(cases) = read_json(include_bytes!("fixtures/yaml/cases.json")).unwrap() else {

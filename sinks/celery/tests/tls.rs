@@ -1,43 +1,33 @@
-//! Encrypted connections to both brokers: whom they trust, and whom they do not.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! TLS connections to both brokers: trusted and untrusted certificates.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use sendoff::store::{Place, Room};
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Headers, Outcome, Sink as _, Uuid};
+use sendoff::store::{RowRef, Table};
+use sendoff::{Outcome, Outgoing, Sink as _, Uuid};
+use sendoff_celery::CONTENT_TYPE;
 use sendoff_sink_celery::config::Declare;
 use sendoff_sink_celery::{CeleryConfig, CelerySink};
 use sendoff_testkit::servers::{Authority, Options, RabbitMq, Redis};
 use sendoff_wire::{Address, TlsConfig};
 
-fn task() -> Arc<Delivery> {
-    Arc::new(Delivery {
+fn task() -> Arc<Outgoing> {
+    Arc::new(Outgoing {
         id: Uuid::now_v7(),
         topic: "shop.add".into(),
         payload: r#"{"args": [1, 2]}"#.into(),
         content_type: Some(CONTENT_TYPE.into()),
-        headers: Headers::new(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     })
 }
 
@@ -61,12 +51,12 @@ async fn publish_with(url: &str, tls: Option<TlsConfig>) -> Outcome {
     assert_eq!(
         sink.check().await.is_ok(),
         outcome == Outcome::Delivered,
-        "a check says the same as {outcome:?}"
+        "the check must agree with {outcome:?}"
     );
     outcome
 }
 
-/// The certificate is for localhost, and one authority vouches for it.
+/// The certificate is for localhost, signed by this CA.
 async fn only_the_right_server_gets_tasks(url: &str, authority: &Authority) {
     let folder = tempfile::tempdir().unwrap();
     let file = |name: &str, authority: &Authority| {
@@ -76,7 +66,7 @@ async fn only_the_right_server_gets_tasks(url: &str, authority: &Authority) {
     };
     let (ours, other) = (file("ours.pem", authority), file("other.pem", &Authority::new()));
     assert_eq!(publish(url, ours.clone()).await, Outcome::Delivered);
-    // As Celery's users write it.
+    // In the form of Celery's documentation.
     let in_url = format!("{url}?ssl_cert_reqs=required&ssl_ca_certs={}", ours.display());
     assert_eq!(publish_with(&in_url, None).await, Outcome::Delivered);
     for (url, ca_file, word) in [

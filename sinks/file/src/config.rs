@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use sendoff::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
-/// Which file, and how it is kept.
+/// The file, and its rotation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileConfig {
-    /// The file. Its folder has to exist. It is created for its owner to write and its group to read.
+    /// The file. Its folder must exist. It is created with write access for its owner and read access for its group.
     pub path: PathBuf,
-    /// Whether a batch counts as delivered only when it is on the disk; `true` unless set. Without it a power failure may
-    /// lose the last messages.
+    /// Whether a batch is delivered only after it is synchronised to the disk; `true` unless set. With `false`, a power
+    /// failure may lose the last messages.
     #[serde(default = "yes")]
     pub fsync: bool,
-    /// Begin a new file when this one has so many bytes; not set: never. A file may be larger by one batch.
+    /// Start a new file when this one has this many bytes; not set: never. A file may be larger by one batch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rotate_bytes: Option<u64>,
     /// How many older files to keep; 10 unless set.
@@ -24,7 +24,7 @@ pub struct FileConfig {
 }
 
 impl FileConfig {
-    /// The defaults for a file.
+    /// The settings for a file, all others with their defaults.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -34,27 +34,27 @@ impl FileConfig {
         }
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         if self.path.file_name().is_none() {
             return invalid(
-                "the path of the file sink names no file",
-                "write it like /var/lib/app/events.jsonl",
+                "path of the file sink has no file name",
+                "use a path like /var/lib/app/events.jsonl",
             );
         }
         if self.rotate_bytes == Some(0) {
             return invalid(
                 "rotate_bytes of the file sink is 0",
-                "use for example 104857600, or leave it out to keep one file",
+                "use, for example, 104857600, or remove it to keep one file",
             );
         }
         if self.keep == 0 {
             return invalid(
-                "keep of the file sink is 0, so that rotation would delete what was just delivered",
+                "keep of the file sink is 0: rotation would delete messages that were just delivered",
                 "use 1 or more",
             );
         }

@@ -1,11 +1,11 @@
-//! What an error of the file means: never anything about one message, always that the sink is down.
+//! Errors of the file. They never concern a single message: the sink is down.
 
 use std::io;
 use std::path::{Path, PathBuf};
 
 use sendoff::{Error, ErrorKind, Outcome};
 
-/// Something that could not be done with a file.
+/// A failed operation on a file.
 #[derive(Debug)]
 pub(crate) struct Failure {
     doing: &'static str,
@@ -14,7 +14,7 @@ pub(crate) struct Failure {
 }
 
 impl Failure {
-    /// For `map_err`: what was being done, with which file.
+    /// For `map_err`: the operation and the file.
     pub(crate) fn on(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self { doing, path, source }
@@ -31,14 +31,16 @@ impl Failure {
 
     fn next(&self) -> &'static str {
         match self.source.kind() {
-            io::ErrorKind::StorageFull => "make room on its disk; messages wait until then",
-            io::ErrorKind::QuotaExceeded => "raise the quota of the relay's user, or make room",
-            io::ErrorKind::FileTooLarge => "set rotate_bytes, or raise the process's limit for file sizes",
-            io::ErrorKind::PermissionDenied => "let the relay's user write to the file and its folder",
-            io::ErrorKind::ReadOnlyFilesystem => "mount its file system for writing",
+            io::ErrorKind::StorageFull => "make room on its disk; messages are deferred until then",
+            io::ErrorKind::QuotaExceeded => "raise the disk quota of the relay's user, or make room",
+            io::ErrorKind::FileTooLarge => {
+                "set rotate_bytes of the sink, or raise the process's limit for file sizes (ulimit -f)"
+            }
+            io::ErrorKind::PermissionDenied => "allow the relay's user to write to the file and its folder",
+            io::ErrorKind::ReadOnlyFilesystem => "mount its file system with write access",
             io::ErrorKind::NotFound => "create the folder",
-            io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => "give the path of a regular file",
-            io::ErrorKind::WouldBlock => "end the process that holds the lock on it, or use another file",
+            io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => "set path of the sink to a regular file",
+            io::ErrorKind::WouldBlock => "stop the process that holds its lock, or use another file",
             _ => "check the disk and the path",
         }
     }
@@ -68,11 +70,11 @@ mod tests {
     fn a_failure_says_what_why_and_next() {
         let denied = Failure::on("opening", Path::new("/a/b"))(io::ErrorKind::PermissionDenied.into());
         let Outcome::SinkDown(reason) = denied.outcome() else {
-            panic!("a file that cannot be opened is a sink that is down");
+            panic!("the sink must be down");
         };
         assert_eq!(
             reason.text(),
-            "opening /a/b failed: permission denied (let the relay's user write to the file and its folder)"
+            "opening /a/b failed: permission denied (allow the relay's user to write to the file and its folder)"
         );
         let error = Error::from(denied);
         assert_eq!(

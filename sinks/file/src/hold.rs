@@ -1,4 +1,4 @@
-//! Getting hold of the file: one process at a time, for one batch.
+//! Opens and locks the file for one batch: one process at a time.
 
 use std::fs::{self, File, Metadata, OpenOptions, TryLockError};
 use std::io;
@@ -12,16 +12,16 @@ use crate::rotate::{rotate, sync_folder};
 /// How long to wait for another process that writes to the file.
 const LOCK_WAIT: Duration = Duration::from_secs(5);
 
-/// How often the file may be moved away while it is being opened. Two relays that rotate may do it to each other; a file
-/// system that gives a file another identity at every look does it for ever.
+/// How often the file may be moved away while it is being opened. Two relays that rotate may do it to each other; on a
+/// file system that changes a file's identity at every access it happens forever.
 const MOST_TRIES: u32 = 100;
 
 /// The file, opened by this process.
 pub(crate) struct Open {
     pub(crate) file: File,
-    /// Its length when this process last held it; all its lines are whole then.
+    /// Its length when this process last unlocked it; all its lines were complete then.
     pub(crate) len: u64,
-    /// What can be cut back, synchronised and rotated; a device cannot.
+    /// Whether it can be truncated, synchronised and rotated; a device cannot.
     pub(crate) is_regular: bool,
 }
 
@@ -38,8 +38,8 @@ impl Hold {
         }
     }
 
-    /// The file that is at the path now, locked, with whole lines only, and not yet full. `before` is what this process
-    /// had open; closing or unlocking it lets go.
+    /// The file at the path, locked, with complete lines only, and not full yet. `before` is the file that this process
+    /// had open; closing or unlocking it releases the lock.
     pub(crate) fn take(&self, mut before: Option<Open>) -> Result<Open, Failure> {
         let path = &self.config.path;
         for _ in 0..MOST_TRIES {
@@ -51,7 +51,7 @@ impl Hold {
             let metadata = file.metadata().map_err(Failure::on("reading", path))?;
             match fs::metadata(path) {
                 Ok(at_path) if is_same(&metadata, &at_path) => {}
-                // Somebody moved or deleted it, perhaps a rotation by another relay while this one waited for the lock.
+                // It was moved or deleted, perhaps by a rotation of another relay while this one waited for the lock.
                 Ok(_) => continue,
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => return Err(Failure::on("reading", path)(error)),
@@ -67,7 +67,10 @@ impl Hold {
             }
             return Ok(Open { file, len, is_regular });
         }
-        let why = io::Error::new(io::ErrorKind::WouldBlock, "it was moved away again and again");
+        let why = io::Error::new(
+            io::ErrorKind::WouldBlock,
+            "it was moved away repeatedly while it was opened",
+        );
         Err(Failure::on("opening", path)(why))
     }
 
@@ -76,7 +79,7 @@ impl Hold {
         let opening = || Failure::on("opening", path);
         match fs::metadata(path) {
             Ok(metadata) if metadata.is_dir() => return Err(opening()(io::ErrorKind::IsADirectory.into())),
-            // A named pipe would wait for its reader here.
+            // Opening a named pipe would wait for its reader.
             Ok(metadata) if !metadata.is_file() && !is_device(&metadata) => {
                 return Err(opening()(io::ErrorKind::InvalidInput.into()));
             }
@@ -88,7 +91,7 @@ impl Hold {
         std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o640);
         let file = options.open(path).map_err(opening())?;
         if self.config.fsync {
-            // Not only for a new file: who created it may have ended before it did this.
+            // Not only for a new file: the process that created it may have ended before this step.
             sync_folder(path).map_err(Failure::on("synchronising the folder of", path))?;
         }
         Ok(file)
@@ -118,7 +121,7 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
     (one.dev(), one.ino()) == (other.dev(), other.ino())
 }
 
-// A file that is open cannot be moved or deleted there.
+// On other systems an open file cannot be moved or deleted.
 #[cfg(not(unix))]
 fn is_same(_one: &Metadata, _other: &Metadata) -> bool {
     true
@@ -143,7 +146,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let mut hold = Hold::new(FileConfig::new(folder.path().join("log")));
         hold.lock_wait = Duration::from_millis(20);
-        let first = hold.take(None).unwrap_or_else(|_| panic!("nobody holds it"));
+        let first = hold.take(None).unwrap_or_else(|_| panic!("the lock is free"));
         let error = sendoff::Error::from(hold.take(None).err().unwrap());
         assert_eq!(error.kind(), sendoff::ErrorKind::Busy);
         assert!(error.to_string().contains("another process"), "{error}");

@@ -1,20 +1,20 @@
-//! Appending a batch: whole or not at all.
+//! Appends a batch: completely or not at all.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::sync::Arc;
 
-use sendoff::Delivery;
+use sendoff::Outgoing;
 use sendoff::envelope::Envelope;
 
 use crate::FileConfig;
 use crate::error::Failure;
 use crate::hold::{Hold, Open};
 
-/// Written at once, so that a batch of large payloads is not in memory a second time.
+/// The bytes per write, so that a batch of large payloads is not in memory a second time.
 const CHUNK: usize = 256 * 1024;
 
-/// The file, from batch to batch.
+/// The file, which stays open between batches.
 pub(crate) struct Log {
     hold: Hold,
     open: Option<Open>,
@@ -22,7 +22,7 @@ pub(crate) struct Log {
 
 impl Log {
     pub(crate) fn new(mut config: FileConfig) -> Self {
-        // Rotation is to move the file, not a link to it.
+        // Rotation must move the file, not a link to it.
         if fs::metadata(&config.path).is_ok_and(|target| target.is_file()) {
             config.path = fs::canonicalize(&config.path).unwrap_or(config.path);
         }
@@ -32,10 +32,10 @@ impl Log {
         }
     }
 
-    /// Appends the lines of a batch. After an error none of them is there, except when even cutting the file back fails:
-    /// then some are there and will be there twice.
-    pub(crate) fn append(&mut self, batch: &[Arc<Delivery>]) -> Result<(), Failure> {
-        // After an error the file stays closed, so that the next batch looks at everything anew.
+    /// Appends the lines of a batch. After an error none of them is in the file, except if truncating fails, too: then
+    /// some stay, and will be there twice.
+    pub(crate) fn append(&mut self, batch: &[Arc<Outgoing>]) -> Result<(), Failure> {
+        // After an error the file stays closed, so that the next batch checks everything again.
         let mut open = self.hold.take(self.open.take())?;
         let start = open.len;
         let written = write(&open.file, batch).and_then(|written| {
@@ -54,7 +54,7 @@ impl Log {
             }
             Err(error) => {
                 if open.is_regular {
-                    // If this fails, too, the next batch removes the broken line and only that.
+                    // If this fails, too, the next batch removes only the broken line.
                     let _ = open.file.set_len(start);
                 }
                 Err(Failure::on("writing to", &self.hold.config.path)(error))
@@ -72,11 +72,11 @@ impl Log {
     }
 }
 
-fn write(mut file: &File, batch: &[Arc<Delivery>]) -> io::Result<u64> {
+fn write(mut file: &File, batch: &[Arc<Outgoing>]) -> io::Result<u64> {
     let mut written = 0;
     let mut chunk = Vec::with_capacity(CHUNK);
-    for delivery in batch {
-        Envelope::of(delivery).write_line(&mut chunk)?;
+    for outgoing in batch {
+        Envelope::of(outgoing).write_line(&mut chunk)?;
         if chunk.len() >= CHUNK {
             file.write_all(&chunk)?;
             written += chunk.len() as u64;

@@ -1,4 +1,4 @@
-//! The end of a file whose last writer was cut off.
+//! Repairs the end of a file after a crash of its writer.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -7,10 +7,10 @@ use sendoff::envelope::Envelope;
 
 const STEP: u64 = 64 * 1024;
 
-/// Makes the file end with a line break, and returns its length then.
+/// Makes the file end with a line break, and returns its new length.
 ///
-/// A piece of one of our lines goes: it was never confirmed, so its message comes again. Anything else that does not end
-/// with a line break was not written here, and is kept.
+/// A partial line of this sink is removed: it was never confirmed, so its message is sent again. Any other text without
+/// a line break at its end is kept.
 pub(crate) fn repair(file: &File, len: u64) -> io::Result<u64> {
     let start = last_line_start(file, len)?;
     if start == len {
@@ -18,7 +18,7 @@ pub(crate) fn repair(file: &File, len: u64) -> io::Result<u64> {
     }
     let head = read_at(file, start, (len - start).min(Envelope::START.len() as u64))?;
     let ours = Envelope::START.as_bytes().starts_with(&head);
-    // A file system may have extended the file and lost what was to be in there.
+    // A file system may have extended the file without writing the data.
     let never_written = head.iter().all(|byte| *byte == 0);
     if ours || never_written {
         file.set_len(start)?;
@@ -30,7 +30,7 @@ pub(crate) fn repair(file: &File, len: u64) -> io::Result<u64> {
     Ok(len + 1)
 }
 
-/// Where the last line begins: `len` when the file is empty or ends with a line break.
+/// The start of the last line: `len` when the file is empty or ends with a line break.
 fn last_line_start(file: &File, len: u64) -> io::Result<u64> {
     let mut end = len;
     while end > 0 {

@@ -1,13 +1,13 @@
-//! Older files: `path.1` is the one before `path`, `path.2` the one before that.
+//! Rotation: `path.1` is the file before `path`, `path.2` the one before that.
 
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Moves `path` to `path.1`, and those behind it up by one; the oldest of `keep` goes.
+/// Moves `path` to `path.1`, and the older files up by one; the oldest of `keep` is deleted.
 ///
-/// `path` itself is moved last: until then whoever opens it gets the file that the caller holds the lock on, so no two
-/// processes do this at once. A crash in between leaves a number out, which the next rotation fills.
+/// `path` itself is moved last: until then every process that opens it gets the file that the caller has locked, so
+/// only one process rotates at a time. A crash in between leaves a gap in the numbers, which the next rotation fills.
 pub(crate) fn rotate(path: &Path, keep: u32) -> io::Result<()> {
     let mut free = keep;
     for number in 1..keep {
@@ -22,10 +22,10 @@ pub(crate) fn rotate(path: &Path, keep: u32) -> io::Result<()> {
     fs::rename(path, numbered(path, 1))
 }
 
-/// Makes the folder's entries durable: a file whose name is lost in a power failure is lost, too.
+/// Synchronises the folder: if a power failure loses a file's name, the file is lost, too.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
-        // Other systems have no such call, and keep names safe on their own.
+        // Other systems have no call for this, and keep names safe themselves.
         return Ok(());
     }
     let folder = match path.parent() {

@@ -1,25 +1,25 @@
-//! Publishing: a batch to the disk, then confirmed.
+//! Publishing: a batch is delivered after it is on the disk.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result, Sink};
 use tokio::sync::Mutex;
 use tokio::task::{JoinError, spawn_blocking};
 
 use crate::FileConfig;
 use crate::log::Log;
 
-/// The sink.
+/// Publishes messages to a file.
 pub struct FileSink {
     log: Arc<Mutex<Log>>,
 }
 
 impl FileSink {
-    /// Sets it up. The file is opened by the first batch, or by [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] opens the file.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: FileConfig) -> Result<Self> {
         config.validate()?;
         Ok(Self {
@@ -27,8 +27,8 @@ impl FileSink {
         })
     }
 
-    /// Does something with the file on a thread that may block. The mutex is taken before, so that batches are written in
-    /// the order they were handed over, and the work goes on to its end if this future is dropped.
+    /// Runs `work` on a thread that may block. The mutex is taken before, so that batches are written in the order of
+    /// the calls. The work runs to its end even if this future is dropped.
     async fn with_log<T: Send + 'static>(
         &self,
         work: impl FnOnce(&mut Log) -> T + Send + 'static,
@@ -40,7 +40,7 @@ impl FileSink {
 
 #[async_trait]
 impl Sink for FileSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if batch.is_empty() {
             return Vec::new();
         }
@@ -48,7 +48,9 @@ impl Sink for FileSink {
         let outcome = match self.with_log(move |log| log.append(&messages)).await {
             Ok(Ok(())) => Outcome::Delivered,
             Ok(Err(failure)) => failure.outcome(),
-            Err(_) => Outcome::Unknown("the process stopped while it wrote to the file".into()),
+            Err(_) => {
+                Outcome::Unknown("the relay stopped while it wrote to the file (the message is sent again)".into())
+            }
         };
         vec![outcome; batch.len()]
     }
@@ -56,7 +58,7 @@ impl Sink for FileSink {
     async fn check(&self) -> Result<()> {
         match self.with_log(Log::check).await {
             Ok(checked) => checked.map_err(Error::from),
-            Err(error) => Err(Error::new(ErrorKind::Backend, "the file could not be checked")
+            Err(error) => Err(Error::new(ErrorKind::Backend, "cannot check the file of the file sink")
                 .because("the process is stopping")
                 .with_source(error)),
         }

@@ -1,18 +1,18 @@
-//! Real files: what is in them after batches, rotations, crashes and accidents.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+//! Real files: their content after batches, rotations, crashes and accidents.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sendoff::{Delivery, ErrorKind, Outcome, Sink};
+use sendoff::{ErrorKind, Outcome, Outgoing, Sink};
 use sendoff_sink_file::{FileConfig, FileSink};
 use tempfile::TempDir;
 
 mod message;
 use message::message;
 
-fn batch(topics: impl IntoIterator<Item = impl ToString>) -> Vec<Arc<Delivery>> {
+fn batch(topics: impl IntoIterator<Item = impl ToString>) -> Vec<Arc<Outgoing>> {
     topics
         .into_iter()
         .map(|topic| message(&topic.to_string(), "{}".into()))
@@ -29,7 +29,7 @@ fn topics_in(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap().lines().map(topic).collect()
 }
 
-/// The file and those before it, oldest first.
+/// The file and its older files, oldest first.
 fn all_files(path: &Path) -> Vec<PathBuf> {
     let older = |number: &u32| PathBuf::from(format!("{}.{number}", path.display()));
     let mut files: Vec<_> = (1..)
@@ -258,10 +258,10 @@ async fn a_folder_that_is_missing_is_told_and_found_once_it_is_there() {
 #[tokio::test]
 async fn what_is_no_file_is_refused() {
     let (folder, path) = place();
-    is_down(&sink(folder.path()), "give the path of a regular file").await;
+    is_down(&sink(folder.path()), "set path of the sink to a regular file").await;
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    is_down(&sink(&path), "give the path of a regular file").await;
+    is_down(&sink(&path), "set path of the sink to a regular file").await;
 }
 
 #[test]

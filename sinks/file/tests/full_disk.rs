@@ -1,5 +1,5 @@
-//! A disk that fills up in the middle of a batch: a process of its own, whose files may not grow beyond a limit.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+//! A disk that fills up in the middle of a batch: a separate process with a limit on file sizes.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs;
 use std::path::Path;
@@ -28,7 +28,7 @@ fn main() -> ExitCode {
 
 fn batch_that_does_not_fit_leaves_nothing_behind() {
     let folder = tempfile::tempdir().unwrap();
-    // With the signal ignored, a write beyond the limit is cut short and the next one fails, as on a full disk.
+    // With the signal ignored, a write beyond the limit is truncated and the next one fails, as on a full disk.
     let output = Command::new("sh")
         .args(["-c", "trap '' XFSZ; ulimit -f 1000; exec \"$0\""])
         .arg(std::env::current_exe().unwrap())
@@ -46,7 +46,7 @@ async fn fill_up(path: &Path) {
         [Outcome::Delivered]
     );
     let before = fs::read(path).unwrap();
-    // Small enough for the first chunk to be written: the limit is met by a later one.
+    // Small enough that the first chunk is written: a later one reaches the limit.
     let large: Vec<_> = (0..30)
         .map(|_| message("large", format!("{:?}", "x".repeat(100_000))))
         .collect();
@@ -57,7 +57,7 @@ async fn fill_up(path: &Path) {
                 "{outcome:?}"
             );
         }
-        assert!(fs::read(path).unwrap() == before, "something of the batch is left");
+        assert!(fs::read(path).unwrap() == before, "a part of the batch is left");
     }
     assert_eq!(
         sink.publish(&[message("last", "{}".into())]).await,

@@ -1,16 +1,16 @@
-//! Which handlers there are, and how they are run.
+//! Registration of handlers, and their limits.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::{Delivery, Error, ErrorKind, Pattern, Result};
+use sendoff::{Error, ErrorKind, Outgoing, Pattern, Result};
 use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use crate::handler::{Handler, Raw, Typed};
 use crate::{Context, HandlerError, Handlers};
 
-/// Sets up [`Handlers`].
+/// Builds [`Handlers`].
 #[must_use]
 pub struct HandlersBuilder {
     registered: Vec<(String, Arc<dyn Handler>)>,
@@ -29,8 +29,8 @@ impl Default for HandlersBuilder {
 }
 
 impl HandlersBuilder {
-    /// Messages whose topic fits `pattern`, as [`Pattern`] writes it, and that no handler before takes, go to `handler`
-    /// with their payload decoded from JSON.
+    /// Registers a handler for messages whose topic matches `pattern` (a [`Pattern`]) and no earlier pattern. It gets
+    /// the payload decoded from JSON.
     pub fn on<T, F, Fut>(self, pattern: &str, handler: F) -> Self
     where
         T: DeserializeOwned + Send + 'static,
@@ -40,10 +40,10 @@ impl HandlersBuilder {
         self.register(pattern, Arc::new(Typed::new(handler)))
     }
 
-    /// The same for a handler that takes the message as it is, whatever its payload.
+    /// The same for a handler that gets the message as it is, with any payload.
     pub fn on_raw<F, Fut>(self, pattern: &str, handler: F) -> Self
     where
-        F: Fn(Arc<Delivery>) -> Fut + Send + Sync + 'static,
+        F: Fn(Arc<Outgoing>) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = Result<(), HandlerError>> + Send + 'static,
     {
         self.register(pattern, Arc::new(Raw(handler)))
@@ -60,31 +60,37 @@ impl HandlersBuilder {
         self
     }
 
-    /// How long a handler may take for a message before it is stopped; 30 seconds unless set. A handler is stopped where
-    /// it awaits: one that blocks its thread is not.
+    /// How long a handler may take for a message before it is cancelled; 30 seconds unless set. A handler is cancelled
+    /// at an await: one that blocks its thread is not.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = limit;
         self
     }
 
-    /// The sink.
+    /// Builds the sink.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] for a bad pattern, a pattern that is registered twice, no handler at all, or a limit that
-    /// lets nothing through.
+    /// [`ErrorKind::Invalid`] for an invalid pattern, a pattern that is registered twice, no handler at all, or a limit
+    /// of 0.
     pub fn build(self) -> Result<Handlers> {
         let invalid = |what: String, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         if self.registered.is_empty() {
-            return invalid("no handler is registered".into(), "register one with on or on_raw");
+            return invalid(
+                "the handlers sink has no handler".into(),
+                "register one with on or on_raw",
+            );
         }
         if self.concurrency == 0 || self.concurrency > Semaphore::MAX_PERMITS {
             return invalid(
-                format!("the concurrency of the handlers cannot be {}", self.concurrency),
+                format!("concurrency of the handlers sink cannot be {}", self.concurrency),
                 "use 1 or more, for example 64",
             );
         }
         if self.timeout.is_zero() {
-            return invalid("the timeout of the handlers is 0".into(), "use for example 30 seconds");
+            return invalid(
+                "timeout of the handlers sink is 0".into(),
+                "use, for example, 30 seconds",
+            );
         }
         let mut registered: Vec<(Pattern, Arc<dyn Handler>)> = Vec::with_capacity(self.registered.len());
         for (text, handler) in self.registered {
@@ -92,7 +98,7 @@ impl HandlersBuilder {
             if registered.iter().any(|(earlier, _)| *earlier == pattern) {
                 return invalid(
                     format!("two handlers are registered for {text:?}, and the second would never be called"),
-                    "take one out, or make its pattern more specific and register it first",
+                    "remove one, or make its pattern more specific and register it first",
                 );
             }
             registered.push((pattern, handler));

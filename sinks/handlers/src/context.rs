@@ -1,20 +1,20 @@
-//! What a handler learns about a message beside its payload.
+//! What a handler gets in addition to the payload.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use sendoff::{Delivery, Headers, Uuid};
+use sendoff::{Headers, Outgoing, Uuid};
 
-/// The message that a handler works on.
+/// The message of a handler.
 #[derive(Debug, Clone)]
-pub struct Context(Arc<Delivery>);
+pub struct Context(Arc<Outgoing>);
 
 impl Context {
-    pub(crate) fn new(delivery: Arc<Delivery>) -> Self {
-        Self(delivery)
+    pub(crate) fn new(outgoing: Arc<Outgoing>) -> Self {
+        Self(outgoing)
     }
 
-    /// Its id: the same every time it is handed over, so that it can be recognised.
+    /// Its id: the same for every attempt, so that a handler can recognise it.
     pub fn id(&self) -> Uuid {
         self.0.id
     }
@@ -34,7 +34,7 @@ impl Context {
         &self.0.headers
     }
 
-    /// How many attempts at it failed before this one.
+    /// How many attempts were charged before this one.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
@@ -44,8 +44,8 @@ impl Context {
         self.0.created_at
     }
 
-    /// All of it, with the payload's own bytes.
-    pub fn delivery(&self) -> &Delivery {
+    /// The whole message, with the raw payload.
+    pub fn outgoing(&self) -> &Outgoing {
         &self.0
     }
 }

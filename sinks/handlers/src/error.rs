@@ -1,13 +1,13 @@
-//! How a handler fails, and what that means for the message.
+//! Errors of handlers, and the outcomes they mean.
 
 use std::time::Duration;
 
 use sendoff::{BoxError, Outcome, Reason};
 
-/// Why a handler did not handle a message.
+/// Why a handler failed.
 ///
-/// Every `std::error::Error` becomes a transient one by `?`. The text, with that of its sources, is kept with the message
-/// and shown to operators: leave payloads and secrets out of it.
+/// `?` turns every `std::error::Error` into a transient one. The text, with those of its sources, is stored with the
+/// message and shown to operators: do not put payloads or secrets into it.
 #[derive(Debug)]
 pub struct HandlerError {
     source: BoxError,
@@ -16,7 +16,7 @@ pub struct HandlerError {
 }
 
 impl HandlerError {
-    /// It may work later: the message is retried.
+    /// A later attempt may succeed: the message is retried.
     pub fn transient(source: impl Into<BoxError>) -> Self {
         Self {
             source: source.into(),
@@ -25,7 +25,7 @@ impl HandlerError {
         }
     }
 
-    /// It can never work: the message becomes a dead letter at once.
+    /// No attempt can succeed: the message becomes a dead letter immediately.
     pub fn permanent(source: impl Into<BoxError>) -> Self {
         Self {
             permanent: true,
@@ -33,7 +33,7 @@ impl HandlerError {
         }
     }
 
-    /// Not before so long; has no meaning for a permanent error.
+    /// The message is not retried before this delay. A permanent error ignores it.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
@@ -45,7 +45,7 @@ impl HandlerError {
         let mut next = self.source.source();
         while let Some(source) = next {
             let words = source.to_string();
-            // Many errors already end with the words of their source.
+            // Many errors already end with the text of their source.
             if !text.ends_with(&words) {
                 text = format!("{text}: {words}");
             }
@@ -60,7 +60,7 @@ impl HandlerError {
     }
 }
 
-// So that this can hold for every error, HandlerError itself is none.
+// HandlerError does not implement `Error`, so that this conversion can cover every error.
 impl<E: std::error::Error + Send + Sync + 'static> From<E> for HandlerError {
     fn from(error: E) -> Self {
         Self::transient(error)

@@ -1,18 +1,18 @@
-//! One handler, whatever it takes.
+//! One handler, typed or raw.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use serde::de::DeserializeOwned;
 
 use crate::decode::decode;
 use crate::{Context, HandlerError};
 
-/// What the sink calls for a message.
+/// The function that the sink calls for a message.
 #[async_trait]
 pub(crate) trait Handler: Send + Sync {
-    async fn handle(&self, delivery: Arc<Delivery>) -> Outcome;
+    async fn handle(&self, outgoing: Arc<Outgoing>) -> Outcome;
 }
 
 /// A function that takes the decoded payload.
@@ -37,9 +37,9 @@ where
     T: DeserializeOwned + Send,
     Fut: Future<Output = Result<(), HandlerError>> + Send,
 {
-    async fn handle(&self, delivery: Arc<Delivery>) -> Outcome {
-        match decode(&delivery) {
-            Ok(payload) => outcome((self.function)(payload, Context::new(delivery)).await),
+    async fn handle(&self, outgoing: Arc<Outgoing>) -> Outcome {
+        match decode(&outgoing) {
+            Ok(payload) => outcome((self.function)(payload, Context::new(outgoing)).await),
             Err(reason) => Outcome::Permanent(reason),
         }
     }
@@ -51,11 +51,11 @@ pub(crate) struct Raw<F>(pub(crate) F);
 #[async_trait]
 impl<F, Fut> Handler for Raw<F>
 where
-    F: Fn(Arc<Delivery>) -> Fut + Send + Sync,
+    F: Fn(Arc<Outgoing>) -> Fut + Send + Sync,
     Fut: Future<Output = Result<(), HandlerError>> + Send,
 {
-    async fn handle(&self, delivery: Arc<Delivery>) -> Outcome {
-        outcome((self.0)(delivery).await)
+    async fn handle(&self, outgoing: Arc<Outgoing>) -> Outcome {
+        outcome((self.0)(outgoing).await)
     }
 }
 

@@ -17,8 +17,8 @@
 //!         println!("{} is worth {}", ctx.id(), order.total);
 //!         Ok(())
 //!     })
-//!     .on_raw("*", |delivery| async move {
-//!         let size: u32 = delivery.payload.len().try_into()?; // any error by `?` is transient
+//!     .on_raw("*", |outgoing| async move {
+//!         let size: u32 = outgoing.payload.len().try_into()?; // `?` makes any error transient
 //!         println!("{size} bytes");
 //!         Ok(())
 //!     })
@@ -29,26 +29,26 @@
 //! # }
 //! ```
 //!
-//! A message goes to the first handler whose pattern fits its topic. What becomes of it:
+//! A message goes to the first handler whose pattern matches its topic. The outcomes:
 //!
 //! | the handler | outcome |
 //! |---|---|
 //! | returns `Ok` | delivered |
-//! | returns [`HandlerError::transient`], or any error by `?` | temporary: retried |
-//! | returns [`HandlerError::permanent`] | permanent: dead letter at once |
+//! | returns [`HandlerError::transient`], or any error with `?` | temporary: retried |
+//! | returns [`HandlerError::permanent`] | permanent: dead letter immediately |
 //! | panics | temporary, for this message only |
-//! | takes longer than the timeout | unknown: stopped at its next await and retried |
-//! | gets a payload that is not what it takes | permanent |
+//! | takes longer than the timeout | unknown: cancelled at its next await and retried |
+//! | cannot decode the payload | permanent |
 //! | does not exist for the topic | permanent |
 //!
-//! A message is handled at least once, so a handler must bear the same [`Context::id`] twice. Messages of one ordering
-//! key are handled one after the other, because the relay hands over the next one only when the one before is settled.
+//! A message is handled at least once, so a handler must accept the same [`Context::id`] twice. Messages of one
+//! ordering key are handled one after the other, because the relay publishes the next one only after the one before is
+//! settled.
 //!
 //! # In a relay
 //!
-//! A relay gives up on a batch that takes longer than its timeout for the sink, and then knows nothing about any message
-//! of it. So this sink asks for small batches, of which none has to wait for its turn, and for twice
-//! [`Handlers::timeout`].
+//! If a batch takes longer than the relay's timeout for the sink, the outcomes of all its messages are unknown. So this
+//! sink requests small batches, in which no message waits for a permit, and a timeout of twice [`Handlers::timeout`].
 #![forbid(unsafe_code)]
 
 mod config;

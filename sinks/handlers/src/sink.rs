@@ -1,4 +1,4 @@
-//! Publishing: each message to its handler, each for itself.
+//! Publishing: each message goes to its handler, independent of the others.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use futures::FutureExt;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Outcome, Pattern, Sink};
+use sendoff::{Outcome, Outgoing, Pattern, Sink};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
@@ -23,7 +23,7 @@ pub struct Handlers {
 }
 
 impl Handlers {
-    /// Begins to register handlers.
+    /// Starts the registration of handlers.
     pub fn builder() -> HandlersBuilder {
         HandlersBuilder::default()
     }
@@ -37,12 +37,12 @@ impl Handlers {
         }
     }
 
-    /// How many messages are handled at the same time: the right size for the batches that a relay hands over.
+    /// How many messages are handled at the same time.
     pub fn concurrency(&self) -> usize {
         self.concurrency
     }
 
-    /// How long a handler may take. A relay has to wait longer than this for a batch.
+    /// How long a handler may take. A relay must wait longer than this for a batch.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -55,8 +55,8 @@ impl Handlers {
 
 #[async_trait]
 impl Sink for Handlers {
-    /// A relay has four batches under way unless it is told otherwise: small ones, so that no message of a batch has to
-    /// wait for its turn, and with time for every handler to use up its own.
+    /// A relay has four batches under way by default. So batches are small, so that no message of a batch waits for a
+    /// permit, and the timeout leaves every handler its full time.
     fn limits(&self) -> Limits {
         Limits {
             batch: Some(self.concurrency.div_ceil(4)),
@@ -64,21 +64,25 @@ impl Sink for Handlers {
         }
     }
 
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        // What stays of these is that of a task which the runtime dropped because it shuts down.
-        let mut outcomes = vec![Outcome::Unknown("the process stopped while the handler ran".into()); batch.len()];
-        // Tasks of their own use all threads, and keep a handler that blocks its thread off the relay's. The set ends
-        // them when this future is dropped.
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        // These outcomes stay for tasks that the runtime dropped because it shuts down.
+        let mut outcomes =
+            vec![
+                Outcome::Unknown("the relay stopped while the handler ran (the message is handled again)".into());
+                batch.len()
+            ];
+        // Separate tasks use all threads, and keep a blocking handler off the relay's task. The set cancels them when
+        // this future is dropped.
         let mut tasks = JoinSet::new();
-        for (at, delivery) in batch.iter().enumerate() {
-            match self.handler(&delivery.topic) {
-                None => outcomes[at] = no_handler(&delivery.topic),
+        for (at, outgoing) in batch.iter().enumerate() {
+            match self.handler(&outgoing.topic) {
+                None => outcomes[at] = no_handler(&outgoing.topic),
                 Some(handler) => {
-                    let (delivery, running, timeout) = (Arc::clone(delivery), Arc::clone(&self.running), self.timeout);
+                    let (outgoing, running, timeout) = (Arc::clone(outgoing), Arc::clone(&self.running), self.timeout);
                     tasks.spawn(async move {
                         // The semaphore is never closed.
                         let _permit = running.acquire().await;
-                        (at, run(handler, delivery, timeout).await)
+                        (at, run(handler, outgoing, timeout).await)
                     });
                 }
             }
@@ -92,26 +96,29 @@ impl Sink for Handlers {
     }
 }
 
-/// Runs one handler. Whatever it does, an outcome for this one message is all that comes of it.
-async fn run(handler: Arc<dyn Handler>, delivery: Arc<Delivery>, limit: Duration) -> Outcome {
-    let (id, topic) = (delivery.id, delivery.topic.clone());
-    let handling = tokio::time::timeout(limit, async move { handler.handle(delivery).await });
+/// Runs one handler. Every result, including a panic, becomes the outcome of this one message.
+async fn run(handler: Arc<dyn Handler>, outgoing: Arc<Outgoing>, limit: Duration) -> Outcome {
+    let (id, topic) = (outgoing.id, outgoing.topic.clone());
+    let handling = tokio::time::timeout(limit, async move { handler.handle(outgoing).await });
     match AssertUnwindSafe(handling).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_elapsed)) => Outcome::Unknown(
-            format!("the handler did not finish within {limit:?} (make it faster, or raise the handlers' timeout)")
+            format!("the handler did not finish within {limit:?} (make it faster, or raise timeout of the handlers)")
                 .into(),
         ),
         Err(_panic) => {
-            tracing::error!(event = "handler_panicked", %id, topic, "a handler panicked");
-            Outcome::Temporary("the handler panicked (its words are on standard error of the relay)".into())
+            tracing::error!(event = "handler_panicked", %id, topic, "a handler panicked; the message is retried");
+            Outcome::Temporary("the handler panicked (see the relay's standard error)".into())
         }
     }
 }
 
 fn no_handler(topic: &str) -> Outcome {
     Outcome::Permanent(
-        format!("no handler takes the topic {topic:?} (register one, or route the topic elsewhere, then retry it)")
-            .into(),
+        format!(
+            "no handler matches the topic {topic:?} (register one, or route the topic to another sink, then retry \
+                 the message)"
+        )
+        .into(),
     )
 }

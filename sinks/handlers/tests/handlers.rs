@@ -1,12 +1,12 @@
-//! What becomes of messages, by what their handlers do.
+//! Outcomes of messages, by what their handlers do.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime};
 
-use sendoff::{Delivery, ErrorKind, Headers, Outcome, Reason, Sink};
+use sendoff::{ErrorKind, Headers, Outcome, Outgoing, Reason, Sink};
 use sendoff_sink_handlers::{Context, HandlerError, Handlers};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use tokio::sync::{Notify, mpsc};
 
 #[derive(serde::Deserialize)]
@@ -14,12 +14,12 @@ struct Order {
     total: u32,
 }
 
-fn message(topic: &str, payload: &'static str) -> Arc<Delivery> {
-    Arc::new(Delivery {
+fn message(topic: &str, payload: &'static str) -> Arc<Outgoing> {
+    Arc::new(Outgoing {
         headers: Headers::from_iter([("tenant", "acme")]),
         key: Some("k".into()),
         attempts: 3,
-        ..delivery(topic, payload)
+        ..outgoing(topic, payload)
     })
 }
 
@@ -59,7 +59,7 @@ async fn a_handler_gets_its_type_and_the_message_around_it() {
         (Some("k"), 3, SystemTime::UNIX_EPOCH)
     );
     assert_eq!(ctx.headers().get("tenant"), Some("acme"));
-    assert_eq!(ctx.delivery(), &*sent);
+    assert_eq!(ctx.outgoing(), &*sent);
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn a_payload_that_does_not_decode_is_permanent_and_not_quoted() {
         .on("*", |_: Order, _| async { Ok(()) })
         .build()
         .unwrap();
-    let mut binary = Delivery::clone(&message("t", r#"{"total": 1}"#));
+    let mut binary = Outgoing::clone(&message("t", r#"{"total": 1}"#));
     binary.content_type = Some("application/x-protobuf".into());
     let batch = [
         message("t", "{\"total\":\n  \"hunter2\"}"),
@@ -125,7 +125,7 @@ async fn a_payload_that_does_not_decode_is_permanent_and_not_quoted() {
     ];
     let outcomes = handlers.publish(&batch).await;
     for (outcome, expected) in outcomes.iter().zip([
-        "does not fit handlers::Order at line 2, column 11",
+        "does not match handlers::Order at line 2, column 11",
         "is not valid JSON at line 1, column 11",
         "ends in the middle of a value at line 1, column 11",
         "ends in the middle of a value at line 1, column 0",

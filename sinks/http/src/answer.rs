@@ -1,42 +1,42 @@
-//! What the status of an answer means.
+//! Maps the status of an answer to an outcome.
 
 use std::time::Duration;
 
 use reqwest::StatusCode;
 use sendoff::{Outcome, Reason};
 
-/// How often the relay asks again for an endpoint that is gone. It is answered without a request.
+/// How often the relay tries again after a 410. The sink answers without sending a request.
 const GONE_PAUSE: Duration = Duration::from_secs(15 * 60);
-/// The longest that an endpoint can keep all messages waiting by asking for it. One that is back earlier is found then.
+/// The upper limit of a `Retry-After` that stops the whole sink, so that a recovered endpoint is found in time.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15 * 60);
 
-/// What all messages have in common. Where it is at fault every message would fare alike, so that the sink is down and
-/// messages wait; where it is not, one endpoint must not stop the others, and it concerns this message alone.
+/// What all messages of the sink share. If a shared part fails, every message would fail, so the sink is down and
+/// messages are deferred. If it is not shared, one endpoint must not stop the others: only this message fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Shared {
     /// Scheme, host and port.
     pub(crate) origin: bool,
     /// The whole URL.
     pub(crate) url: bool,
-    /// What we log in with.
+    /// The login.
     pub(crate) login: bool,
 }
 
-/// An answer.
+/// An answer and what is known about its host.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Answer<'a> {
     pub(crate) status: StatusCode,
-    /// Whose.
+    /// Scheme, host and port of the endpoint.
     pub(crate) origin: &'a str,
-    /// How large the body of the request was.
+    /// The size of the request's body.
     pub(crate) size: usize,
     /// The endpoint's `Retry-After`.
     pub(crate) asked: Option<Duration>,
-    /// Whether other messages were answered just now by what is behind the gateway: then there is no outage, and a
-    /// message that makes a gateway give up must not hold up the rest for ever.
+    /// Whether the server behind the gateway answered other messages just now. Then there is no outage, and a message
+    /// that makes the gateway give up must not stop the rest forever.
     pub(crate) serves_others: bool,
-    /// Whether another message was taken just now, with the same login: then the login is right, and something about this
-    /// message is refused.
+    /// Whether the endpoint accepted another message just now, with the same login. Then the login is right, and the
+    /// refusal is about this message.
     pub(crate) takes_others: bool,
 }
 
@@ -48,41 +48,41 @@ pub(crate) fn outcome(answer: Answer<'_>, shared: Shared) -> Outcome {
     match status.as_u16() {
         200..=299 => Outcome::Delivered,
         300..=399 => Outcome::Permanent(said(
-            "redirects are not followed: set the url to where it leads, then retry the message",
+            "redirects are not followed; set url to the new address, then retry the message",
         )),
         401 | 407 if shared.login && answer.takes_others => temporary(
-            "it took another message just now with the same login; it is tried again, and if all are refused by then, \
-             they wait",
+            "the endpoint accepted another message just now with the same login; the message is tried again, and if \
+             all messages are refused by then, they are deferred",
         ),
         401 | 407 if shared.login => Outcome::SinkDown(said(
-            "check the headers, the secrets and this machine's clock; messages wait until then",
+            "check headers and secrets of the sink, and this machine's clock; messages are deferred until then",
         )),
-        408 => temporary("it was too slow to take the request; it is tried again"),
+        408 => temporary("the endpoint read the request too slowly; the message is tried again"),
         410 => gone(origin, shared),
         413 => Outcome::Permanent(Reason::new(format!(
-            "{origin} answered {} to a body of {} bytes (raise its limit, then retry the message)",
+            "{origin} answered {} to a body of {} bytes (raise the endpoint's limit, then retry the message)",
             told(status),
             answer.size
         ))),
-        425 => temporary("it is tried again"),
-        429 => temporary("it has had too many requests; lower requests_per_host if this goes on"),
+        425 => temporary("the message is tried again"),
+        429 => temporary("too many requests; lower requests_per_host of the sink if this continues"),
         400..=499 => Outcome::Permanent(said(
-            "its log tells why it refuses this message; retry it once that is mended",
+            "see the endpoint's log for the cause, correct it, then retry the message",
         )),
         _ if is_outage(status) && shared.origin && !answer.serves_others => {
             let asked = answer.asked.map(|delay| delay.min(LONGEST_PAUSE));
             Outcome::SinkDown(later(
-                said("what is behind it does not answer; messages wait until it does"),
+                said("the server behind the gateway does not answer; messages are deferred until it does"),
                 asked,
             ))
         }
-        500..=599 => temporary("its log tells why; it is tried again"),
-        // Not a status of HTTP's: who knows what it means knows whether it arrived.
-        _ => Outcome::Unknown(said("this is no status of HTTP: check what is listening there")),
+        500..=599 => temporary("see the endpoint's log; the message is tried again"),
+        // With a status outside HTTP it is unknown whether the message arrived.
+        _ => Outcome::Unknown(said("this is not an HTTP status; check which program listens there")),
     }
 }
 
-/// Whether a gateway says that nobody is behind it: the last three are what Cloudflare says.
+/// Whether a gateway reports that the server behind it is down. 521 to 523 are Cloudflare's codes.
 pub(crate) fn is_outage(status: StatusCode) -> bool {
     matches!(status.as_u16(), 502..=504 | 521..=523)
 }
@@ -94,19 +94,19 @@ fn later(reason: Reason, asked: Option<Duration>) -> Reason {
     }
 }
 
-/// The endpoint wants no more messages. Nothing is lost: they wait, or are dead letters that can be retried.
+/// The endpoint refuses all further messages. Nothing is lost: they are deferred, or dead letters that can be retried.
 pub(crate) fn gone(origin: &str, shared: Shared) -> Outcome {
-    let said = format!("{origin} answered 410 Gone: it wants no more messages, and gets none until the relay restarts");
+    let said =
+        format!("{origin} answered 410 Gone: it accepts no more messages, and none are sent until the relay restarts");
     if shared.url {
-        let next = "correct the url, or take the sink out of its routes; messages wait";
+        let next = "correct url, or remove the sink from its routes; messages are deferred";
         return Outcome::SinkDown(Reason::new(format!("{said} ({next})")).retry_after(GONE_PAUSE));
     }
-    let next =
-        "if that was a mistake, restart the relay, then retry the message; else discard it, and emit no more for it";
+    let next = "if 410 was a mistake, restart the relay, then retry the message; otherwise discard it";
     Outcome::Permanent(format!("{said} ({next})").into())
 }
 
-/// Number and name. The words that the endpoint itself sent may be anything.
+/// The number and the standard name. The endpoint's own text is not repeated, because it may be anything.
 fn told(status: StatusCode) -> String {
     match status.canonical_reason() {
         Some(name) => format!("{} {name}", status.as_u16()),
@@ -205,7 +205,7 @@ mod tests {
         for (asked, delay) in [(7, 7), (86_400, 900)] {
             let asked = Some(Duration::from_secs(asked));
             let Outcome::SinkDown(reason) = outcome(Answer { asked, ..answer(503) }, HOST) else {
-                panic!("nobody is there");
+                panic!("the endpoint is down");
             };
             assert_eq!(reason.asked_delay(), Some(Duration::from_secs(delay)));
         }

@@ -13,67 +13,70 @@ use crate::encode::is_ours;
 use crate::endpoint::Target;
 use crate::{Endpoint, HeaderTemplate};
 
-/// Which endpoint, what it gets, and how long it may take.
+/// The endpoint, the request, and its limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpConfig {
-    /// The endpoint. With fields of the message in braces every message can have its own.
+    /// The endpoint. Fields of the message in braces can give every message its own URL.
     pub url: Endpoint,
     /// `post` unless set, or `put`.
     #[serde(default)]
     pub method: Method,
-    /// How the body is written; `raw` unless set.
+    /// The format of the body; `raw` unless set.
     #[serde(default)]
     pub format: Format,
-    /// The attribute `source` of CloudEvents: who sends them; `sendoff` unless set.
+    /// The attribute `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// A body instead of what the format writes: see [`BodyTemplate`]. It is never shown, because it may hold a token.
+    /// A template for the body, instead of a format: see [`BodyTemplate`]. It is never printed, because it may hold a
+    /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Secret>,
-    /// What `body` is; `application/json` unless set. It decides how fields are written.
+    /// The content type of `body`; `application/json` unless set. It decides how fields are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Headers that every request has, such as `authorization`, with fields of the message if they are to differ. They win
-    /// over headers of the message.
+    /// Headers of every request, for example `authorization`. A value can have fields of the message. They replace
+    /// headers of the message with the same name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, HeaderTemplate>,
-    /// Larger bodies are refused without being sent; no limit unless set.
+    /// The largest body, in bytes. Messages with a larger one are not sent and become dead letters; no limit unless
+    /// set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_message_bytes: Option<usize>,
-    /// Messages whose headers have more bytes are refused without being sent; 65536 unless set. An endpoint that gets more than
-    /// it takes may end a connection that other messages are on.
+    /// The largest size of all headers, in bytes. Messages with larger headers are not sent and become dead letters;
+    /// 65536 unless set. An endpoint may close a connection with other messages on it when it gets too many.
     #[serde(default = "max_header_bytes")]
     pub max_header_bytes: usize,
-    /// Allow a login or a signature of the sink together with a `url` whose host comes from the message; `false` unless set.
+    /// Allows a login or a signature of the sink together with a `url` whose host comes from the message; `false`
+    /// unless set.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub send_credentials_to_any_host: bool,
-    /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several every request has a signature by each,
-    /// so that a secret can be changed without a gap. None: requests are not signed.
+    /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several, every request has a signature by
+    /// each secret, so that a secret can be rotated without a gap. None: requests are not signed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Secret>,
-    /// How long connecting may take, name look-up and TLS included; 4 s unless set.
+    /// How long connecting may take, including DNS and TLS; 4 s unless set.
     #[serde(default = "connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
-    /// How long the answer may take once the connection is there; 15 s unless set. A connection that is used again
-    /// leaves the time for connecting to the answer, so that a request takes at most both together.
+    /// How long the answer may take after connecting; 15 s unless set. On a reused connection the time for connecting
+    /// is added, so that a request takes at most both together.
     #[serde(default = "request_timeout", with = "duration")]
     pub request_timeout: Duration,
-    /// How many requests may be under way to one host; 16 unless set.
+    /// How many requests may be under way to one host at the same time; 16 unless set.
     #[serde(default = "requests_per_host")]
     pub requests_per_host: usize,
-    /// How many requests may be under way to all hosts together; 64 unless set.
+    /// How many requests may be under way to all hosts at the same time; 64 unless set.
     #[serde(default = "requests")]
     pub requests: usize,
-    /// Networks that may be called although they are private, such as `10.0.0.0/8`.
+    /// Private networks that the sink may connect to, for example `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_private: Vec<IpNet>,
-    /// Whom to trust, and who we are, for `https`.
+    /// CA and client certificates for `https`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
 }
 
-/// How a message is handed over.
+/// The method of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
@@ -85,7 +88,7 @@ pub enum Method {
 }
 
 impl HttpConfig {
-    /// The defaults for an endpoint.
+    /// The settings for an endpoint, all others with their defaults.
     pub fn new(url: Endpoint) -> Self {
         Self {
             url,
@@ -108,10 +111,10 @@ impl HttpConfig {
         }
     }
 
-    /// Checks the values that can be checked without reading a secret.
+    /// Checks the settings, as far as that is possible without reading a secret.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: String, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         self.url.validate()?;
@@ -124,12 +127,15 @@ impl HttpConfig {
             ("max_header_bytes", self.max_header_bytes == 0),
         ];
         if let Some((name, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
-            return invalid(format!("{name} of the HTTP sink is 0"), "use more, or leave it out");
+            return invalid(
+                format!("{name} of the HTTP sink is 0"),
+                "use a larger value, or remove the setting",
+            );
         }
         if self.source.is_empty() {
             return invalid(
                 "source of the HTTP sink is empty".to_owned(),
-                "use a name like /shop/orders",
+                "set it to a name like /shop/orders, or remove it",
             );
         }
         self.validate_body()?;
@@ -137,16 +143,16 @@ impl HttpConfig {
         for name in self.headers.keys() {
             match HeaderName::try_from(name) {
                 Err(_) => {
-                    let what = format!("a header cannot be called {name:?}");
-                    return invalid(what, "use letters, digits and -, such as x-api-key");
+                    let what = format!("the header name {name:?} of the HTTP sink cannot be used");
+                    return invalid(what, "use letters, digits and -, for example x-api-key");
                 }
                 Ok(name) if name == reqwest::header::CONTENT_TYPE => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
-                    return invalid(what, "take it out; content_type says what a body is");
+                    return invalid(what, "remove it; use content_type to set the type of body");
                 }
                 Ok(name) if is_ours(&name) => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
-                    return invalid(what, "take it out");
+                    return invalid(what, "remove it");
                 }
                 Ok(_) => {}
             }
@@ -154,7 +160,7 @@ impl HttpConfig {
         Ok(())
     }
 
-    /// What the sink logs in with must not go to whatever host a message names.
+    /// A login of the sink must not be sent to a host that a message names.
     fn validate_hosts(&self) -> Result<()> {
         match self.url.target_here()? {
             Some(target) => self.check_credentials(&target),
@@ -162,7 +168,7 @@ impl HttpConfig {
         }
     }
 
-    /// The same, once it is known where the URL leads.
+    /// The same check, once the URL is known.
     pub(crate) fn check_credentials(&self, target: &Target) -> Result<()> {
         if target.origin.is_some() || self.send_credentials_to_any_host {
             return Ok(());
@@ -175,15 +181,15 @@ impl HttpConfig {
             format!("url and {credential} of the HTTP sink cannot be used together"),
         )
         .because(format!(
-            "the host of url comes from the message, so that {credential} would be sent to any host that a message names"
+            "the host of url comes from the message, so {credential} would be sent to any host that a message names"
         ))
         .next_step(format!(
-            "write the host into url, take {credential} out or make it of fields of the message, or set \
-             send_credentials_to_any_host = true if whoever emits messages may have it"
+            "write the host into url, remove {credential}, build it from fields of the message, or set \
+             send_credentials_to_any_host = true if every application that emits messages may know it"
         )))
     }
 
-    /// A setting that tells an endpoint who we are, the same for all messages.
+    /// The setting that identifies the sink to the endpoint, if it is the same for all messages.
     fn credential(&self, target: &Target) -> Option<String> {
         let is_login = |(name, value): &(&String, &crate::HeaderTemplate)| value.is_credential(name);
         if let Some((name, _)) = self.headers.iter().find(is_login) {
@@ -202,24 +208,24 @@ impl HttpConfig {
             return match &self.content_type {
                 None => Ok(()),
                 Some(_) => invalid(
-                    "content_type of the HTTP sink stands alone",
-                    "without a body of its own a request has the content type of the message, or that of the format",
-                    "add body, or take content_type out",
+                    "content_type of the HTTP sink is set without body",
+                    "without body, a request has the content type of the message or of the format",
+                    "add body, or remove content_type",
                 ),
             };
         };
         if self.format != Format::Raw {
             return invalid(
                 "body and format of the HTTP sink are both set",
-                "each says what is sent",
-                "keep one of the two",
+                "both define the body of a request",
+                "remove one of the two",
             );
         }
         if HeaderValue::try_from(self.content_type()).is_err() || self.content_type().is_empty() {
             return invalid(
                 "content_type of the HTTP sink cannot be used",
-                "it cannot go over HTTP",
-                "write it like application/json",
+                "it is not a valid HTTP header value",
+                "use a value like application/json",
             );
         }
         match body {
@@ -228,7 +234,7 @@ impl HttpConfig {
         }
     }
 
-    /// What `body` is.
+    /// The content type of `body`.
     pub(crate) fn content_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or("application/json")
     }

@@ -1,21 +1,21 @@
-//! A message becomes the headers and the body of a request.
+//! Builds the headers and the body of a request from a message.
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result};
 use sendoff_wire::escape::{Encodings, percent};
 use sendoff_wire::{BodyTemplate, Format, Names};
 
 use crate::header::Filling;
 use crate::{HttpConfig, error};
 
-/// What the names of CloudEvents' attributes start with, in binary mode.
+/// The prefix of CloudEvents attributes in binary mode.
 const NAMES: Names = Names { prefix: "ce-" };
 
-/// What neither a message nor a setting can bring: what frames a request on its connection, and what says what its body is.
-/// A message that could would pass for another, or cut a request in two.
+/// Headers that neither a message nor a setting can set: those that frame a request on its connection, and those that
+/// describe its body. With them a message could imitate another one, or split a request in two.
 const FRAMING: [&str; 16] = [
     "connection",
     "content-encoding",
@@ -35,44 +35,44 @@ const FRAMING: [&str; 16] = [
     "via",
 ];
 
-/// What a setting can bring, and a message never does: whom the endpoint takes us for. One message with a login of its own
-/// would replace that of the sink, be refused, and look like a refusal of all of them.
+/// Headers that a setting can set, and a message cannot: they identify the sink. A message with its own login would
+/// replace the login of the sink, be refused, and look like a refusal of all messages.
 const LOGIN: [&str; 5] = ["authorization", "cookie", "cookie2", "set-cookie", "www-authenticate"];
 
-/// More headers than this are not sent: the type that holds them has room for 24,576, and panics at more.
+/// The most headers of a request. The type that holds them has room for 24,576, and panics at more.
 const MOST_HEADERS: usize = 20_000;
 
-/// A message that is ready to be signed and sent.
+/// An encoded message, not signed yet.
 #[derive(Debug)]
 pub(crate) struct Encoded {
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// Whether a header is set by the sink itself, so that neither a message nor a setting can.
+/// Whether only the sink itself sets this header.
 pub(crate) fn is_ours(name: &HeaderName) -> bool {
     FRAMING.contains(&name.as_str()) || name.as_str().starts_with("webhook-") || Encodings::is_own(name.as_str())
 }
 
-/// Whether a message may bring this header. Those that it may not are left out, and the rest of it is sent.
+/// Whether a message may set this header. Other headers of the message are left out; the rest of the message is sent.
 fn is_of_messages(name: &HeaderName) -> bool {
     !is_ours(name) && !LOGIN.contains(&name.as_str())
 }
 
-/// Writes messages as the settings say.
+/// Encodes messages by the settings.
 pub(crate) struct Encoder {
     format: Format,
     source: String,
-    /// They win over headers of the message.
+    /// They replace headers of the message with the same name.
     headers: Vec<(HeaderName, Filling)>,
-    /// Instead of what the format writes.
+    /// The body template with its content type, instead of a format.
     body: Option<(BodyTemplate, HeaderValue)>,
     limit: Option<usize>,
     header_limit: usize,
 }
 
 impl Encoder {
-    /// Reads the templates, and the secrets among them.
+    /// Parses the templates and reads the secrets.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when one of them cannot be used.
@@ -101,10 +101,10 @@ impl Encoder {
         })
     }
 
-    /// Writes a message. The error is the end of this one.
-    pub(crate) fn encode(&self, delivery: &Delivery) -> Result<Encoded, Outcome> {
+    /// Encodes a message. The error is the message's outcome.
+    pub(crate) fn encode(&self, outgoing: &Outgoing) -> Result<Encoded, Outcome> {
         let never = |why: String| Outcome::Permanent(why.into());
-        let encoded = self.format.encode(delivery, &self.source, NAMES);
+        let encoded = self.format.encode(outgoing, &self.source, NAMES);
         if encoded.headers.len() > MOST_HEADERS {
             return Err(error::too_many_headers(encoded.headers.len(), MOST_HEADERS));
         }
@@ -112,9 +112,13 @@ impl Encoder {
         let mut encodings = Encodings::default();
         for (name, value) in &encoded.headers {
             let safe = encodings.name(name, is_token);
-            // Only one that is too long, or empty, is none by now.
+            // Encoded names are invalid only if they are empty or too long.
             let name = HeaderName::try_from(safe.as_ref()).map_err(|_| {
-                never("the name of one of its headers cannot go over HTTP (use another one)".to_owned())
+                never(
+                    "a header of the message has a name that HTTP does not allow: empty, or too long (emit the \
+                       message with another name)"
+                        .to_owned(),
+                )
             })?;
             if is_of_messages(&name) && !self.headers.iter().any(|(own, _)| *own == name) {
                 let value = safe_value(&name, value, &mut encodings).map_err(never)?;
@@ -122,12 +126,12 @@ impl Encoder {
             }
         }
         for (name, filling) in &self.headers {
-            let value = filling.value(name, delivery, &mut encodings).map_err(never)?;
+            let value = filling.value(name, outgoing, &mut encodings).map_err(never)?;
             headers.insert(name, value);
         }
         let (body, content_type) = match &self.body {
             Some((body, content_type)) => {
-                let body = body.fill(delivery).map_err(Outcome::Permanent)?;
+                let body = body.fill(outgoing).map_err(Outcome::Permanent)?;
                 (body.into(), content_type.clone())
             }
             None => {
@@ -147,9 +151,9 @@ impl Encoder {
         }
     }
 
-    /// Endpoints refuse headers that are too large, or end the connection with all that others have on it.
+    /// Endpoints refuse headers that are too large, or close the connection with the requests of other messages on it.
     fn check_size(&self, headers: &HeaderMap) -> Result<(), Outcome> {
-        // As HTTP/1.1 writes them, with a colon, a space and the end of the line.
+        // The size in HTTP/1.1, with a colon, a space and a line break.
         let size = |(name, value): (&HeaderName, &HeaderValue)| name.as_str().len() + value.len() + 4;
         let bytes: usize = headers.iter().map(size).sum();
         if bytes > self.header_limit {
@@ -161,21 +165,21 @@ impl Encoder {
 
 fn unusable(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("{what} of the HTTP sink cannot be used"))
-        .because("it cannot go over HTTP")
+        .because("it is not a valid HTTP header value")
         .next_step("use printable ASCII")
 }
 
 fn unfit(name: &str) -> String {
-    format!("the value of its header {name} cannot go over HTTP")
+    format!("the value of the message's header {name} is not valid in HTTP (emit the message with another value)")
 }
 
-/// What names of headers are made of.
+/// Whether a character is allowed in a header name.
 fn is_token(letter: char) -> bool {
     letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter)
 }
 
-/// A value is printable ASCII on the wire. What is not is percent-encoded, and told. The attributes of CloudEvents are
-/// encoded as their binding to HTTP says, which every reader of them undoes, so that they are not told.
+/// Makes a value printable ASCII: others are percent-encoded and listed in a header. Attributes of CloudEvents are
+/// encoded as their HTTP binding says; every consumer decodes that, so they are not listed.
 pub(crate) fn safe_value(name: &HeaderName, value: &str, encodings: &mut Encodings) -> Result<HeaderValue, String> {
     let safe = if name.as_str().starts_with(NAMES.prefix) {
         attribute(value)

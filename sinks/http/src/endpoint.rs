@@ -1,21 +1,21 @@
-//! Where a message goes.
+//! The URL of a message.
 
 use std::cell::Cell;
 use std::fmt;
 
-use sendoff::{Delivery, Error, ErrorKind, Result};
+use sendoff::{Error, ErrorKind, Outgoing, Result};
 use sendoff_wire::escape::percent;
 use sendoff_wire::{Address, Secret, Template};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use url::Url;
 
-/// The URL of an endpoint: a text with fields of the message in braces ([`Template`]), or where that text is kept
-/// (`{ env = "NAME" }`, `{ file = "path" }`), for endpoints whose URL is a secret.
+/// The URL of an endpoint: a text with fields of the message in braces ([`Template`]), or a reference to a variable or
+/// a file with that text (`{ env = "NAME" }`, `{ file = "path" }`), for endpoints whose URL is a secret.
 ///
-/// What a field holds is percent-encoded, so that it stays within its place: it cannot add a path segment or a
-/// parameter. A URL that is nothing but one field, such as `{header:endpoint}`, is taken as it is.
+/// The content of a field is percent-encoded, so that it cannot add a path segment or a parameter. If the whole URL is
+/// one field, for example `{header:endpoint}`, it is used as it is.
 ///
-/// Printed or serialised, it is without its user, its password and its parameters.
+/// It is printed and serialised without its user, its password and its parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Kept);
 
@@ -26,22 +26,22 @@ enum Kept {
 }
 
 impl Endpoint {
-    /// Reads a URL.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], without the text, which may hold a password.
+    /// [`ErrorKind::Invalid`]. The error does not quote the text, which may hold a password.
     pub fn parse(text: &str) -> Result<Self> {
         let endpoint = Self(Kept::Here(template(text)?));
         endpoint.validate()?;
         Ok(endpoint)
     }
 
-    /// Checks what can be checked without reading a secret.
+    /// Checks the URL, as far as that is possible without reading a secret.
     pub(crate) fn validate(&self) -> Result<()> {
         self.target_here().map(|_| ())
     }
 
-    /// Where it leads, if that is known without reading a secret.
+    /// The target, if it is known without reading a secret.
     pub(crate) fn target_here(&self) -> Result<Option<Target>> {
         match &self.0 {
             Kept::Here(template) => Target::new(template.clone()).map(Some),
@@ -49,7 +49,7 @@ impl Endpoint {
         }
     }
 
-    /// Reads it from where it is kept.
+    /// Reads the URL, from the variable or file if it is a reference.
     pub(crate) fn open(&self) -> Result<Target> {
         match &self.0 {
             Kept::Here(template) => Target::new(template.clone()),
@@ -58,7 +58,7 @@ impl Endpoint {
     }
 }
 
-/// The endpoint, ready for messages.
+/// The parsed endpoint.
 pub(crate) struct Target {
     template: Template,
     /// The URL, if it is the same for all messages.
@@ -92,7 +92,7 @@ impl Target {
         })
     }
 
-    /// Whether a user or a password stands in it, and not in a field of the message.
+    /// Whether the text of the URL has a user or a password, outside fields of the message.
     pub(crate) fn has_login(&self) -> bool {
         let text = self.template.to_string();
         let authority = text.split_once("://").map_or("", |(_, rest)| rest);
@@ -103,36 +103,44 @@ impl Target {
         }
     }
 
-    /// The URL for a message. The error tells why it has none.
-    pub(crate) fn url(&self, delivery: &Delivery) -> Result<Url, String> {
+    /// The URL for a message. The error is the reason why it has none.
+    pub(crate) fn url(&self, outgoing: &Outgoing) -> Result<Url, String> {
         if let Some(url) = &self.fixed {
             return Ok(url.clone());
         }
         let dots = Cell::new(false);
-        let filled = self.template.fill_escaped(delivery, |value, out| {
+        let filled = self.template.fill_escaped(outgoing, |value, out| {
             if self.is_field {
                 out.push_str(value);
             } else {
-                // A parser of URLs takes such a segment as "this folder" or "the folder above", encoded or not.
+                // A URL parser reads such a segment as "this folder" or "the folder above", even percent-encoded.
                 dots.set(dots.get() || (!value.is_empty() && value.bytes().all(|byte| byte == b'.')));
                 escape(value, out);
             }
         });
-        let text = filled.map_err(|unfilled| unfilled.wanted_by("the url of the sink"))?;
+        let text = filled.map_err(|unfilled| unfilled.wanted_by("the sink's url"))?;
         if dots.get() {
-            return Err("a field of its URL is made of dots only, which would lead to another path".to_owned());
+            return Err(
+                "a field in the URL of the message consists of dots, which would change the path (emit the \
+                        message with another value)"
+                    .to_owned(),
+            );
         }
-        http(Url::parse(&text).map_err(|error| error.to_string()))
-            .map_err(|why| format!("its URL cannot be used: {why}"))
+        http(Url::parse(&text).map_err(|error| error.to_string())).map_err(|why| {
+            format!(
+                "the URL of the message cannot be used: {why} (correct url of the sink, or emit \
+                                    the message with other values)"
+            )
+        })
     }
 }
 
-/// Scheme, host and port: what may be told about a URL. Paths and parameters hold secrets now and then.
+/// Scheme, host and port: the part of a URL that errors may show. Paths and parameters may hold secrets.
 pub(crate) fn origin(url: &Url) -> String {
     url.origin().ascii_serialization()
 }
 
-/// The host that a template leads to whatever is filled in: only if it ends before the first field.
+/// The host of a template, if it ends before the first field and so is the same for all messages.
 fn fixed_origin(start: &str) -> Result<Option<Url>, String> {
     let Some((scheme, rest)) = start.split_once("://") else {
         return Ok(None);
@@ -150,26 +158,26 @@ fn http(url: Result<Url, String>) -> Result<Url, String> {
     let mut url = url?;
     match url.scheme() {
         "http" | "https" => {}
-        // The scheme is not repeated: in a text that is no URL it may be part of a secret.
+        // The error does not quote the scheme: if the text is not a URL, it may be part of a secret.
         _ => return Err("it starts with neither http:// nor https://".to_owned()),
     }
     url.set_fragment(None);
     Ok(url)
 }
 
-/// The error of the template itself would quote it.
+/// Parses a template. Its own error would quote the text.
 fn template(text: &str) -> Result<Template> {
     text.parse()
-        .map_err(|_| unusable("a field in braces is not closed, or is none that messages have".to_owned()))
+        .map_err(|_| unusable("a field in braces is not closed or is unknown".to_owned()))
 }
 
 fn unusable(why: String) -> Error {
-    Error::new(ErrorKind::Invalid, "the URL of the HTTP sink cannot be used")
+    Error::new(ErrorKind::Invalid, "url of the HTTP sink cannot be used")
         .because(why)
-        .next_step("write it like https://host/path; fields of the message stand in braces, such as {topic}")
+        .next_step("use a URL like https://host/path; fields of the message are in braces, for example {topic}")
 }
 
-/// Everything but what RFC 3986 calls unreserved is percent-encoded.
+/// Percent-encodes all characters except the unreserved ones of RFC 3986.
 fn escape(value: &str, out: &mut String) {
     for letter in value.chars() {
         match letter {
@@ -194,7 +202,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// A template cannot be parsed as a URL, so rather too much is taken out than too little.
+/// A template cannot be parsed as a URL, so this removes rather too much than too little.
 fn without_secrets(text: &str) -> String {
     let mut shown = text.to_owned();
     if let Some((scheme, rest)) = text.split_once("://") {

@@ -1,36 +1,25 @@
 use std::sync::Arc;
-use std::time::SystemTime;
 
-use sendoff::store::{Place, Room};
+use sendoff::store::{RowRef, Table};
 use sendoff::{Headers, Uuid};
 
 use super::*;
 
-fn message(key: &str, endpoint: &str) -> Arc<Delivery> {
-    Arc::new(Delivery {
+fn message(key: &str, endpoint: &str) -> Arc<Outgoing> {
+    Arc::new(Outgoing {
         id: Uuid::nil(),
         topic: "order.placed".into(),
         payload: "{}".into(),
-        content_type: None,
         headers: Headers::from_iter([("endpoint", endpoint)]),
         key: Some(key.into()),
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     })
 }
 

@@ -1,4 +1,4 @@
-//! What it means when there is no answer.
+//! Outcomes of requests without an answer.
 
 use std::error::Error as StdError;
 use std::time::Duration;
@@ -8,18 +8,24 @@ use sendoff::{Error, ErrorKind, Outcome};
 use crate::answer::Shared;
 use crate::guard::Refused;
 
-/// The outcome of a request without an answer. `limit` is how long it was waited for.
+/// The outcome of a request without an answer. `limit` is the timeout.
 pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limit: Duration) -> Outcome {
     if let Some(refused) = refused(error) {
         return refusal(refused, shared);
     }
     if error.is_builder() {
-        // Its own words hold the URL.
+        // The outer error quotes the URL.
         let why = match chain(error).count() {
-            1 => "its URL cannot be written as HTTP, or is too long".to_owned(),
+            1 => "the URL is not valid in HTTP, or is too long".to_owned(),
             _ => root(error),
         };
-        return Outcome::Permanent(format!("the request to {origin} cannot be made: {why}").into());
+        return Outcome::Permanent(
+            format!(
+                "the request to {origin} cannot be built: {why} (correct url and headers of \
+                                           the sink, or the message, then retry it)"
+            )
+            .into(),
+        );
     }
     if error.is_connect() {
         return unreachable(&why(error), origin, shared);
@@ -27,33 +33,36 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limi
     // From here on the request may have arrived.
     if error.is_timeout() {
         let said =
-            format!("{origin} gave no answer within {limit:?} (it may have taken the message; it is sent again)");
+            format!("{origin} gave no answer within {limit:?} (it may have received the message; it is sent again)");
         return Outcome::Unknown(said.into());
     }
     let why = root(error);
     Outcome::Unknown(
-        format!("the connection to {origin} ended before the answer: {why} (it may have taken the message; it is sent again)")
-            .into(),
+        format!(
+            "the connection to {origin} ended before the answer: {why} (the endpoint may have received the message; it \
+             is sent again)"
+        )
+        .into(),
     )
 }
 
-/// Whether the connection ended under a request. A stream of HTTP/2 that the endpoint reset is this request's own.
+/// Whether the connection ended during a request. An HTTP/2 stream that the endpoint reset concerns this request only.
 pub(crate) fn is_of_the_connection(error: &reqwest::Error) -> bool {
     let mut causes = chain(error).filter_map(|error| error.downcast_ref::<h2::Error>());
     !(error.is_timeout() || error.is_connect() || error.is_builder() || causes.any(h2::Error::is_reset))
 }
 
-/// The host could not be connected to: nothing was sent.
+/// The connection failed: nothing was sent.
 fn unreachable(why: &str, origin: &str, shared: Shared) -> Outcome {
     let said = format!("cannot connect to {origin}: {why}");
     if shared.origin {
-        Outcome::SinkDown(format!("{said} (check that it runs, and the url; messages wait)").into())
+        Outcome::SinkDown(format!("{said} (check that it runs, and url of the sink; messages are deferred)").into())
     } else {
-        Outcome::Temporary(format!("{said} (it is tried again)").into())
+        Outcome::Temporary(format!("{said} (the message is tried again)").into())
     }
 }
 
-/// The address is not one to call.
+/// The address is private, and not allowed.
 pub(crate) fn refusal(refused: &Refused, shared: Shared) -> Outcome {
     if shared.origin {
         Outcome::SinkDown(refused.to_string().into())
@@ -62,32 +71,37 @@ pub(crate) fn refusal(refused: &Refused, shared: Shared) -> Outcome {
     }
 }
 
-/// It was not sent, because others get no answer either.
+/// Not sent, because other requests get no answer either.
 pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
-    let said = format!("not sent: {origin} is too slow, {why}");
+    let said = format!("not sent: {origin} is too slow: {why}");
     if shared.origin {
-        Outcome::SinkDown(format!("{said} (see to it; messages wait)").into())
+        Outcome::SinkDown(
+            format!("{said} (make the endpoint faster, or raise the timeouts of the sink; messages are deferred)")
+                .into(),
+        )
     } else {
-        Outcome::Temporary(format!("{said} (it is tried again)").into())
+        Outcome::Temporary(format!("{said} (the message is tried again)").into())
     }
 }
 
-/// It was not sent, because the settings do not allow a body of this size.
+/// Not sent, because the settings do not allow a body of this size.
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_message_bytes if the endpoint takes it, then retry the message, or send a reference";
-    Outcome::Permanent(format!("its body has {size} bytes, and {limit} are allowed ({next})").into())
+    let next =
+        "raise max_message_bytes of the sink if the endpoint accepts it, then retry the message, or send a reference";
+    Outcome::Permanent(format!("the message's body has {size} bytes, and {limit} are allowed ({next})").into())
 }
 
-/// It was not sent, because no endpoint would read that many headers.
+/// Not sent, because no endpoint would read that many headers.
 pub(crate) fn too_many_headers(count: usize, most: usize) -> Outcome {
     let next = "move data from the headers to the payload, or discard the message";
-    Outcome::Permanent(format!("it has {count} headers, and at most {most} can be sent ({next})").into())
+    Outcome::Permanent(format!("the message has {count} headers, and at most {most} can be sent ({next})").into())
 }
 
-/// It was not sent, because the settings do not allow headers of this size.
+/// Not sent, because the settings do not allow headers of this size.
 pub(crate) fn headers_too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_header_bytes if the endpoint takes them, then retry the message, or move data to the payload";
-    Outcome::Permanent(format!("its headers have {size} bytes, and {limit} are allowed ({next})").into())
+    let next = "raise max_header_bytes of the sink if the endpoint accepts it, then retry the message, or move data \
+                to the payload";
+    Outcome::Permanent(format!("the message's headers have {size} bytes, and {limit} are allowed ({next})").into())
 }
 
 /// For [`sendoff::Sink::check`].
@@ -99,23 +113,23 @@ pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
         ErrorKind::Unreachable
     };
     let next = match refused {
-        Some(_) => "if it is meant to be called, add its network to allow_private of the sink",
-        None => "check that it runs, and the url",
+        Some(_) => "if this is intended, add its network to allow_private of the sink",
+        None => "check that it runs, and url of the sink",
     };
     let why = root(&error);
-    let why = why.split(" (if it is meant").next().unwrap_or_default().to_owned();
+    let why = why.split(" (if this is intended").next().unwrap_or_default().to_owned();
     Error::new(kind, what).because(why).next_step(next).with_source(error)
 }
 
 fn why(error: &reqwest::Error) -> String {
     match root(error) {
-        // All that the client says about its own limit.
-        _ if error.is_timeout() => "it does not answer in time".to_owned(),
+        // The client's own text for a timeout has no cause.
+        _ if error.is_timeout() => "no answer in time".to_owned(),
         why => why,
     }
 }
 
-/// The words of the first cause. The outer ones hold the URL, and that may hold a secret.
+/// The text of the root cause. The outer errors quote the URL, which may hold a secret.
 fn root(error: &(dyn StdError + 'static)) -> String {
     chain(error).last().map_or_else(String::new, ToString::to_string)
 }

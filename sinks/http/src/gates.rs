@@ -1,4 +1,5 @@
-//! How many requests are under way at once, to a host and to all; and what is known of a host while others wait for it.
+//! Limits the requests that are under way at the same time, per host and in total, and keeps what is known about a
+//! host.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,10 +10,10 @@ use sendoff::Outcome;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout};
 
-/// With more hosts than this, those that nobody uses are forgotten.
+/// With more hosts than this, unused ones are dropped.
 const MANY_HOSTS: usize = 1000;
 
-/// The gates that requests go through.
+/// The limits of all hosts.
 #[derive(Debug)]
 pub(crate) struct Gates {
     per_host: usize,
@@ -23,26 +24,26 @@ pub(crate) struct Gates {
 #[derive(Debug)]
 struct Gate {
     places: Arc<Semaphore>,
-    /// The one place that is left while the host gives no answers. What is sent then may arrive all the same, so it is
-    /// charged as an attempt: that is for one message at a time, and not for all that wait.
+    /// The single permit while the host gives no answers. A request sent then may still arrive, so it is charged as an
+    /// attempt: to one message at a time, and not to all that wait.
     probe: Arc<Semaphore>,
     known: Mutex<Known>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// When a request to this host last showed that no other would do better, and what came of it.
+    /// The last outcome that all requests to this host would have, and when it came.
     setback: Option<(Instant, Outcome)>,
-    /// When the host last gave an answer of its own.
+    /// When the host itself last answered.
     answered: Option<Instant>,
-    /// When the host last took a message.
+    /// When the host last accepted a message.
     accepted: Option<Instant>,
-    /// Whether its last answer came by HTTP/1.1, which has one request at a time on a connection.
+    /// Whether the last answer used HTTP/1.1, which has one request at a time per connection.
     speaks_http1: bool,
     is_silent: bool,
 }
 
-/// A place among the requests that are under way. Dropped, it goes to the next.
+/// A permit for one request. Dropping it frees the permit.
 #[derive(Debug)]
 pub(crate) struct Pass {
     gate: Arc<Gate>,
@@ -51,12 +52,12 @@ pub(crate) struct Pass {
     _all: OwnedSemaphorePermit,
 }
 
-/// Why a request was not let through.
+/// Why a request got no permit.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Stopped {
-    /// No place came free in time.
+    /// No permit was free in time.
     Crowded,
-    /// While it waited another one failed as it would.
+    /// Another request to the host failed meanwhile, and this one would fail the same way.
     Setback(Outcome),
 }
 
@@ -69,8 +70,8 @@ impl Gates {
         }
     }
 
-    /// Waits for a place, first among the requests to this host: a host that is slow takes no more of the others' places
-    /// than it may have itself.
+    /// Waits for a permit, first for this host, then in total: a slow host cannot take more than its own share of the
+    /// total.
     pub(crate) async fn pass(&self, host: &str, limit: Duration) -> Result<Pass, Stopped> {
         let gate = self.gate(host);
         let since = Instant::now();
@@ -85,7 +86,7 @@ impl Gates {
             Some((probe, host, all))
         };
         let (probe, host, all) = timeout(limit, passing).await.ok().flatten().ok_or(Stopped::Crowded)?;
-        // A host that cannot be reached would otherwise be tried once for each that waits, a timeout each.
+        // Otherwise an unreachable host would be tried once for each waiting message, with one timeout each.
         let setback = gate.known().setback.clone();
         match setback {
             Some((at, outcome)) if at > since => Err(Stopped::Setback(outcome)),
@@ -123,48 +124,48 @@ impl Gate {
 }
 
 impl Pass {
-    /// Tells those who wait for the same host that they would fare no better.
+    /// Passes this outcome to the requests that wait for the same host.
     pub(crate) fn note_setback(&self, outcome: &Outcome) {
         self.gate.known().setback = Some((Instant::now(), outcome.clone()));
     }
 
-    /// The host has given an answer of its own.
+    /// Notes that the host itself answered.
     pub(crate) fn note_answer(&self) {
         let mut known = self.gate.known();
         known.answered = Some(Instant::now());
         known.is_silent = false;
     }
 
-    /// The host has answered by this version of HTTP.
+    /// Notes the HTTP version of an answer.
     pub(crate) fn note_version(&self, version: Version) {
         self.gate.known().speaks_http1 = version < Version::HTTP_2;
     }
 
-    /// Whether no other request was on the same connection, as far as is known.
+    /// Whether, as far as is known, no other request was on the same connection.
     pub(crate) fn speaks_http1(&self) -> bool {
         self.gate.known().speaks_http1
     }
 
-    /// The host has taken a message.
+    /// Notes that the host accepted a message.
     pub(crate) fn note_accepted(&self) {
         self.gate.known().accepted = Some(Instant::now());
     }
 
-    /// Whether the host has taken a message within this time.
+    /// Whether the host accepted a message within this time.
     pub(crate) fn accepted_within(&self, time: Duration) -> bool {
         let accepted = self.gate.known().accepted;
         accepted.is_some_and(|accepted| accepted.elapsed() < time)
     }
 
-    /// The host gave no answer, and none to any other request since this one was sent: it gets no more than one at a time
-    /// from now on. Tells whether it is so.
+    /// Notes that the host gave no answer. If it answered no other request since `sent` either, it gets only one
+    /// request at a time from now on. Returns whether this is so.
     pub(crate) fn note_silence(&self, sent: Instant) -> bool {
         let mut known = self.gate.known();
         known.is_silent = known.answered.is_none_or(|answered| answered < sent);
         known.is_silent
     }
 
-    /// Whether the host has given an answer of its own within this time.
+    /// Whether the host itself answered within this time.
     pub(crate) fn answered_within(&self, time: Duration) -> bool {
         let answered = self.gate.known().answered;
         answered.is_some_and(|answered| answered.elapsed() < time)
@@ -235,10 +236,7 @@ mod tests {
         drop((first, second));
         let probe = gates.pass("a", SOON).await.unwrap();
         assert_eq!(gates.pass("a", SOON).await.unwrap_err(), Stopped::Crowded);
-        assert!(
-            gates.pass("b", SOON).await.is_ok(),
-            "another host is none of its business"
-        );
+        assert!(gates.pass("b", SOON).await.is_ok(), "another host is not affected");
         probe.note_answer();
         assert!(!probe.note_silence(sent), "it has answered since then");
         let _more = [

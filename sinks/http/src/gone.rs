@@ -1,11 +1,11 @@
-//! Endpoints that said they want no more messages.
+//! Endpoints that answered 410 Gone.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
 
 use url::Url;
 
-/// More than this are not remembered: the next message to one of them is sent, and answered with 410 again.
+/// The most endpoints to remember. The next message to any further one is sent, and answered with 410 again.
 const MOST: usize = 10_000;
 
 /// The endpoints that answered `410 Gone` since this process started.
@@ -13,7 +13,7 @@ const MOST: usize = 10_000;
 pub(crate) struct Gone(Mutex<HashSet<String>>);
 
 impl Gone {
-    /// Notes an endpoint. Returns whether that is news.
+    /// Notes an endpoint. Returns whether it was unknown.
     pub(crate) fn note(&self, url: &Url) -> bool {
         let mut gone = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         gone.len() < MOST && gone.insert(url.as_str().to_owned())

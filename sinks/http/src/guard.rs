@@ -1,7 +1,7 @@
-//! Addresses that are never called: a URL that comes from outside must not lead into our own network.
+//! Blocks private addresses: a URL from a message must not lead into the relay's own network.
 //!
-//! The check is made on the addresses that are connected to, after the name was looked up: a name that gives a public
-//! address to the one who checks and a private one to the one who connects gains nothing.
+//! The check applies to the resolved addresses that the client connects to. So a name that resolves to a public address
+//! for a check and to a private one for the connection gains nothing.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -13,7 +13,7 @@ use ipnet::{IpNet, Ipv4Net, Ipv6Net};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-/// What is not public in IPv4: the special-purpose registry of IANA, multicast, and what clouds use for themselves.
+/// IPv4 networks that are not public: IANA's special-purpose registry, multicast, and the internal networks of clouds.
 const NOT_PUBLIC_V4: &[(Ipv4Addr, u8)] = &[
     (Ipv4Addr::new(0, 0, 0, 0), 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -30,14 +30,14 @@ const NOT_PUBLIC_V4: &[(Ipv4Addr, u8)] = &[
     (Ipv4Addr::new(203, 0, 113, 0), 24),
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
-    // Azure's channel to its hosts: a public address that answers from within.
+    // Azure's channel to its hosts: a public address that answers from inside.
     (Ipv4Addr::new(168, 63, 129, 16), 32),
 ];
 
-/// What is public in IPv6: only this much of it is given out.
+/// The public part of IPv6: only this network is assigned.
 const PUBLIC_V6: (Ipv6Addr, u8) = (Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3);
 
-/// What is not public within it: protocol assignments with Teredo, documentation, and 6to4.
+/// Exceptions in it that are not public: protocol assignments with Teredo, documentation, and 6to4.
 const NOT_PUBLIC_V6: &[(Ipv6Addr, u8)] = &[
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -45,17 +45,17 @@ const NOT_PUBLIC_V6: &[(Ipv6Addr, u8)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Looks a name up.
+/// Resolves a name.
 type LookUp = dyn Fn(String, u16) -> BoxFuture<'static, std::io::Result<Vec<SocketAddr>>> + Send + Sync;
 
-/// Decides which addresses may be called, and looks names up.
+/// Decides which addresses are allowed, and resolves names.
 #[derive(Clone)]
 pub(crate) struct Guard {
     allowed: Arc<[IpNet]>,
     names: Arc<LookUp>,
 }
 
-/// No address of a host may be called.
+/// No address of a host is allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Refused {
     host: String,
@@ -67,7 +67,7 @@ impl fmt::Display for Refused {
         let Self { host, address } = self;
         write!(
             f,
-            "{host} leads to {address}, which is not a public address (if it is meant to be called, add its network to \
+            "{host} resolves to {address}, which is not a public address (if this is intended, add its network to \
              allow_private of the sink)"
         )
     }
@@ -76,7 +76,7 @@ impl fmt::Display for Refused {
 impl std::error::Error for Refused {}
 
 impl Guard {
-    /// With the system's names.
+    /// With the system's resolver.
     pub(crate) fn new(allowed: &[IpNet]) -> Self {
         let system = |host: String, port| {
             let found = async move { Ok(tokio::net::lookup_host((host, port)).await?.collect()) };
@@ -92,7 +92,7 @@ impl Guard {
         }
     }
 
-    /// Checks a URL whose host is an address: such a host is not looked up, so nothing else would check it.
+    /// Checks a URL whose host is an IP address: it is not resolved, so nothing else would check it.
     pub(crate) fn check_literal(&self, url: &Url) -> Result<(), Refused> {
         let address = match url.host() {
             Some(Host::Ipv4(address)) => IpAddr::V4(address),
@@ -108,10 +108,10 @@ impl Guard {
         })
     }
 
-    /// The addresses of a host that may be called.
+    /// The allowed addresses of a host.
     ///
     /// # Errors
-    /// [`Refused`] when there are some, but none that may be called; else what the look-up says.
+    /// [`Refused`] when the host has addresses, but none that is allowed; otherwise the error of the resolver.
     pub(crate) async fn look_up(&self, host: &str, port: u16) -> std::io::Result<Vec<SocketAddr>> {
         let found = (self.names)(host.to_owned(), port).await?;
         let allowed: Vec<SocketAddr> = found.iter().copied().filter(|at| self.allows(at.ip())).collect();
@@ -148,7 +148,7 @@ impl Resolve for Guard {
     }
 }
 
-/// The address that a packet ends up at: IPv4 within IPv6, as mapped by the system (`::ffff:a.b.c.d`) or translated by
+/// The real target of an address: IPv4 within IPv6, as mapped by the system (`::ffff:a.b.c.d`) or translated by
 /// the network (NAT64, `64:ff9b::a.b.c.d`).
 fn embedded(address: IpAddr) -> IpAddr {
     let IpAddr::V6(v6) = address else {

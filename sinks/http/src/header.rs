@@ -1,23 +1,23 @@
-//! Headers that every request has.
+//! Configured headers of every request.
 
 use std::fmt;
 
 use reqwest::header::{HeaderName, HeaderValue};
-use sendoff::{Delivery, Error, ErrorKind, Result};
+use sendoff::{Error, ErrorKind, Outgoing, Result};
 use sendoff_wire::escape::Encodings;
 use sendoff_wire::{Secret, Template};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::encode::safe_value;
 
-/// The value of a configured header: a text with fields of the message in braces ([`Template`]), or where a secret is
-/// kept (`{ env = "NAME" }`, `{ file = "path" }`), which is sent as it is.
+/// The value of a configured header: a text with fields of the message in braces ([`Template`]), or a reference to a
+/// secret (`{ env = "NAME" }`, `{ file = "path" }`), which is sent as it is.
 ///
-/// Printed or serialised, only its fields are seen: the rest may be a token.
+/// It prints and serialises only its fields: the rest may be a token.
 #[derive(Clone, PartialEq, Eq)]
 pub struct HeaderTemplate(Kept);
 
-/// What is in the names of headers that hold a login.
+/// Parts of the names of headers that hold a login.
 const CREDENTIALS: [&str; 8] = [
     "auth",
     "cookie",
@@ -33,29 +33,29 @@ const CREDENTIALS: [&str; 8] = [
 enum Kept {
     /// The same for all messages.
     Secret(Secret),
-    /// Another for each.
+    /// Different for each message.
     Template(Template),
 }
 
 impl HeaderTemplate {
-    /// Reads a text.
+    /// Parses a text.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], without the text, which may be a secret.
+    /// [`ErrorKind::Invalid`]. The error does not quote the text, which may be a secret.
     pub fn parse(text: &str) -> Result<Self> {
-        // The error of the template itself would quote it.
+        // The template's own error would quote the text.
         let template: Template = text.parse().map_err(|_| {
             Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
-                .because("a field in braces is not closed, or is none that messages have")
+                .because("a field in braces is not closed or is unknown")
                 .next_step(
-                    "use fields like {topic} or {header:tenant}, and {{ for a brace; a secret with braces goes into \
-                     a file or a variable",
+                    "use fields like {topic} or {header:tenant}, and {{ for a literal brace; put a secret with braces \
+                     into a file or a variable",
                 )
         })?;
-        // It would be encoded in every request, and never read as it was meant.
+        // It would be encoded in every request, and never arrive as intended.
         if text.contains(char::is_control) {
             return Err(Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
-                .because("it has a line break or another control character in it")
+                .because("it contains a line break or another control character")
                 .next_step("use printable ASCII"));
         }
         Ok(Self(match template.as_fixed() {
@@ -64,12 +64,12 @@ impl HeaderTemplate {
         }))
     }
 
-    /// Whether it differs from message to message.
+    /// Whether the value depends on the message.
     pub(crate) fn has_fields(&self) -> bool {
         matches!(self.0, Kept::Template(_))
     }
 
-    /// Whether it tells an endpoint who we are: a secret that is kept elsewhere, or a header that is for that.
+    /// Whether the value is a login: a referenced secret, or a header that is known to hold one.
     pub(crate) fn is_credential(&self, name: &str) -> bool {
         match &self.0 {
             Kept::Template(_) => false,
@@ -81,38 +81,38 @@ impl HeaderTemplate {
         }
     }
 
-    /// Reads it from where it is kept.
+    /// Reads the secret, if it is one.
     pub(crate) fn open(&self, name: &str) -> Result<Filling> {
         Ok(match &self.0 {
             Kept::Template(template) => Filling::Template(template.clone()),
             Kept::Secret(secret) => Filling::Fixed(HeaderValue::try_from(secret.reveal()?).map_err(|_| {
                 let what = format!("the header {name} of the HTTP sink cannot be used");
                 Error::new(ErrorKind::Invalid, what)
-                    .because("its value cannot go over HTTP")
+                    .because("its value is not valid in HTTP")
                     .next_step("use printable ASCII")
             })?),
         })
     }
 }
 
-/// The value, ready for messages.
+/// A value that can be filled in.
 pub(crate) enum Filling {
     Fixed(HeaderValue),
     Template(Template),
 }
 
 impl Filling {
-    /// The value for a message. The error tells why there is none.
+    /// The value for a message. The error is the reason why there is none.
     pub(crate) fn value(
         &self,
         name: &HeaderName,
-        delivery: &Delivery,
+        outgoing: &Outgoing,
         encodings: &mut Encodings,
     ) -> Result<HeaderValue, String> {
         match self {
             Self::Fixed(value) => Ok(value.clone()),
             Self::Template(template) => {
-                let filled = template.fill(delivery);
+                let filled = template.fill(outgoing);
                 let filled =
                     filled.map_err(|unfilled| unfilled.wanted_by(&format!("the header {name} of the sink")))?;
                 safe_value(name, &filled, encodings)

@@ -1,16 +1,16 @@
-//! HTTP webhooks as a Sendoff sink: a request a message, signed as [Standard Webhooks] says.
+//! HTTP webhooks as a Sendoff sink: one request per message, signed according to [Standard Webhooks].
 //!
 //! | what | file |
 //! |---|---|
 //! | the settings | `config.rs`, `endpoint.rs`, `header.rs` |
-//! | a message becomes a request | `encode.rs`, `sign.rs` |
-//! | addresses that are never called | `guard.rs` |
-//! | how many requests at once | `gates.rs` |
+//! | encoding and signing a request | `encode.rs`, `sign.rs` |
+//! | blocked addresses | `guard.rs` |
+//! | limits on concurrent requests | `gates.rs` |
 //! | sending | `sink.rs`, `reach.rs` |
-//! | what an answer means | `answer.rs`, `retry_after.rs`, `gone.rs`, `error.rs` |
+//! | outcomes of answers | `answer.rs`, `retry_after.rs`, `gone.rs`, `error.rs` |
 //!
-//! A message is delivered when the endpoint answers with 2xx. Redirects are not followed. A request that was sent and
-//! not answered is unknown, and is sent again with the same `webhook-id`.
+//! A message is delivered when the endpoint answers with 2xx. Redirects are not followed. The outcome of a request
+//! without an answer is unknown; it is sent again with the same `webhook-id`.
 //!
 //! [Standard Webhooks]: https://www.standardwebhooks.com
 #![forbid(unsafe_code)]

@@ -1,4 +1,4 @@
-//! Reaching an endpoint without sending anything.
+//! Checks an endpoint without sending a request.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,20 +15,20 @@ use crate::endpoint::origin;
 use crate::error::unchecked;
 use crate::guard::Guard;
 
-/// How long a connection is watched for its end.
+/// How long a new connection must stay open.
 const MOMENT: Duration = Duration::from_millis(100);
 
-/// Looks the host up, connects, and for `https` checks its certificate.
+/// Resolves the host, connects, and for `https` checks its certificate.
 ///
 /// # Errors
-/// [`ErrorKind::Unreachable`], or [`ErrorKind::Denied`] for an address that may not be called.
+/// [`ErrorKind::Unreachable`], or [`ErrorKind::Denied`] for an address that is not allowed.
 pub(crate) async fn reach(url: &Url, guard: &Guard, tls: Arc<ClientConfig>, limit: Duration) -> Result<()> {
     let what = format!("cannot connect to {}", origin(url));
     match timeout(limit, connect(url, guard, tls)).await {
         Ok(connected) => connected.map_err(|error| unchecked(&what, error)),
         Err(_) => Err(Error::new(ErrorKind::Unreachable, what)
-            .because(format!("it did not answer within {limit:?}"))
-            .next_step("check that it runs, and the url")),
+            .because(format!("no answer within {limit:?}"))
+            .next_step("check that it runs, and url of the sink")),
     }
 }
 
@@ -55,11 +55,11 @@ async fn connect(url: &Url, guard: &Guard, tls: Arc<ClientConfig>) -> std::io::R
         TlsConnector::from(tls).connect(name, stream).await?;
         return Ok(());
     }
-    // What stands in front of a server that is down may take connections, and close them at once.
+    // A proxy in front of a server that is down may accept connections and close them immediately.
     match timeout(MOMENT, stream.peek(&mut [0])).await {
         Ok(Ok(0)) => Err(std::io::Error::new(
             std::io::ErrorKind::ConnectionAborted,
-            "it closes connections at once",
+            "it closes connections immediately",
         )),
         Ok(Err(error)) => Err(error),
         Ok(Ok(_)) | Err(_) => Ok(()),

@@ -4,11 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 
-/// The longest delay that an endpoint may ask for. An endpoint that asks for years would otherwise take a message out of
-/// sight.
+/// The longest delay that is accepted. Otherwise an endpoint that asks for years would hide a message.
 const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// How long the endpoint asks to be left alone. A date is compared with the endpoint's own clock where it tells it.
+/// The delay that the endpoint asks for. A date is compared with the endpoint's own clock if it sends a `Date`.
 pub(crate) fn retry_after(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = headers.get(RETRY_AFTER)?.to_str().ok()?.trim();
     let date = |text: &str| httpdate::parse_http_date(text).ok();

@@ -1,4 +1,4 @@
-//! Signatures as Standard Webhooks says: HMAC-SHA256 over `id.timestamp.body`.
+//! Signatures of Standard Webhooks: HMAC-SHA256 over `id.timestamp.body`.
 
 use aws_lc_rs::hmac;
 use base64::Engine as _;
@@ -7,7 +7,7 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::Secret;
 
 const PREFIX: &str = "whsec_";
-/// How long a secret is, in bytes.
+/// The allowed length of a secret, in bytes.
 const LENGTH: std::ops::RangeInclusive<usize> = 24..=64;
 
 /// The secrets, ready to sign with.
@@ -19,7 +19,7 @@ impl Signer {
     /// Reads the secrets.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is wrong with which one, and never with the secret.
+    /// [`ErrorKind::Invalid`], with the number of the secret and the cause, never the secret.
     pub(crate) fn new(secrets: &[Secret]) -> Result<Self> {
         let keys = secrets.iter().enumerate().map(|(at, secret)| key(at, secret));
         Ok(Self {
@@ -27,7 +27,7 @@ impl Signer {
         })
     }
 
-    /// The value of `webhook-signature`: a signature by each secret; `None` when there is none.
+    /// The value of `webhook-signature`: one signature per secret; `None` without secrets.
     pub(crate) fn sign(&self, id: &str, timestamp: &str, body: &[u8]) -> Option<String> {
         let signature = |key: &hmac::Key| {
             let mut context = hmac::Context::with_key(key);
@@ -48,16 +48,16 @@ fn key(at: usize, secret: &Secret) -> Result<hmac::Key> {
             format!("secret {} of the HTTP sink cannot be used", at + 1),
         )
         .because(why)
-        .next_step("give 24 to 64 random bytes as whsec_ and base64: echo whsec_$(openssl rand -base64 32)")
+        .next_step("use whsec_ and 24 to 64 random bytes in base64: echo whsec_$(openssl rand -base64 32)")
     };
     let text = secret.reveal()?;
     let text = text.trim();
     if text.starts_with("whsk_") {
         return Err(invalid(
-            "it is a key for ed25519, and requests are signed by HMAC-SHA256".to_owned(),
+            "it is an ed25519 key, and requests are signed with HMAC-SHA256".to_owned(),
         ));
     }
-    // The decoder's own error would quote a character of it.
+    // The decoder's own error would quote a character of the secret.
     let bytes = STANDARD
         .decode(text.strip_prefix(PREFIX).unwrap_or(text))
         .map_err(|_| invalid("it is not base64".to_owned()))?;

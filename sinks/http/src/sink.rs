@@ -1,4 +1,4 @@
-//! Publishing: a request a message, as many at once as the gates let through.
+//! Publishing: one request per message, as many at the same time as the limits allow.
 
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use reqwest::header::{HeaderMap, HeaderValue};
 use reqwest::{Client, Response};
 use rustls::ClientConfig;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result, Sink};
 use sendoff_wire::{Fate, Parts};
 use tokio::time::{Instant, timeout};
 use url::Url;
@@ -26,16 +26,17 @@ use crate::retry_after::retry_after;
 use crate::sign::Signer;
 use crate::{HeaderTemplate, HttpConfig, Method};
 
-/// As much of an answer's body is read, for as long, so that its connection can be used again. Nobody looks at it.
+/// How much of an answer's body is read, and for how long, so that its connection can be reused. The content is
+/// ignored.
 const MOST_OF_ANSWER: usize = 64 * 1024;
 const LONGEST_ANSWER: Duration = Duration::from_secs(1);
 /// A host that has answered other requests within this time is not the one that is down.
 const JUST_NOW: Duration = Duration::from_secs(30);
-/// A login by which a message was taken within this time is not the one that is refused. Short, so that messages are charged at
-/// most once or twice when a login ends.
+/// A login with which a message was accepted within this time is not refused. The time is short, so that messages are
+/// charged at most once or twice when a login expires.
 const STILL_VALID: Duration = Duration::from_secs(10);
 
-/// The sink.
+/// Publishes messages as HTTP requests.
 pub struct HttpSink {
     config: HttpConfig,
     target: Target,
@@ -46,15 +47,15 @@ pub struct HttpSink {
     gates: Gates,
     gone: Gone,
     tls: Arc<ClientConfig>,
-    /// Its connections end with it; `None` once closed.
+    /// Dropping it closes its connections; `None` after `close`.
     client: RwLock<Option<Client>>,
 }
 
 impl HttpSink {
-    /// Sets it up: reads the secrets and the certificates. The first request connects.
+    /// Reads the secrets and the certificates. The first request connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: HttpConfig) -> Result<Self> {
         let guard = Guard::new(&config.allow_private);
         Self::guarded(config, guard)
@@ -81,15 +82,15 @@ impl HttpSink {
         })
     }
 
-    async fn send(&self, client: &Client, delivery: &Delivery) -> Fate {
-        let url = match self.target.url(delivery) {
+    async fn send(&self, client: &Client, outgoing: &Outgoing) -> Fate {
+        let url = match self.target.url(outgoing) {
             Ok(url) => url,
             Err(why) => return Fate::Settled(Outcome::Permanent(why.into())),
         };
         if let Err(refused) = self.guard.check_literal(&url) {
             return Fate::Settled(error::refusal(&refused, self.shared));
         }
-        let encoded = match self.encoder.encode(delivery) {
+        let encoded = match self.encoder.encode(outgoing) {
             Ok(encoded) => encoded,
             Err(outcome) => return Fate::Settled(outcome),
         };
@@ -103,7 +104,7 @@ impl HttpSink {
             return Fate::Settled(answer::gone(&origin, self.shared));
         }
         let (mut headers, body) = (encoded.headers, encoded.body);
-        self.sign(delivery, &body, &mut headers);
+        self.sign(outgoing, &body, &mut headers);
         let (size, sent) = (body.len(), Instant::now());
         let method = match self.config.method {
             Method::Post => reqwest::Method::POST,
@@ -118,7 +119,7 @@ impl HttpSink {
             Ok(response) => self.judge(&url, &origin, size, response, &pass).await,
             Err(error) => {
                 let outcome = self.unanswered(&error, &origin, sent, &pass);
-                // By HTTP/2 other messages were on the same connection, and one of them may be what it ended for.
+                // With HTTP/2 other messages were on the same connection, and one of them may have caused its end.
                 if url.scheme() == "https" && !pass.speaks_http1() && error::is_of_the_connection(&error) {
                     return Fate::Broken(outcome);
                 }
@@ -137,7 +138,7 @@ impl HttpSink {
             tracing::warn!(
                 event = "endpoint_gone",
                 endpoint = origin,
-                "the endpoint wants no more messages: 410 Gone"
+                "the endpoint answered 410 Gone: no more messages are sent to it until the relay restarts"
             );
         }
         pass.note_version(response.version());
@@ -155,7 +156,7 @@ impl HttpSink {
         if status.is_success() {
             pass.note_accepted();
         }
-        // What the status said is not changed by a body that breaks off.
+        // A body that breaks off does not change the meaning of the status.
         let _ = timeout(LONGEST_ANSWER, drain(response)).await;
         answer::outcome(answer, self.shared)
     }
@@ -165,16 +166,16 @@ impl HttpSink {
         if error.is_connect() {
             pass.note_setback(&outcome);
         } else if error.is_timeout() && pass.note_silence(sent) {
-            let why = format!("it gave no answer within {:?}", self.longest_request());
+            let why = format!("no answer within {:?}", self.longest_request());
             pass.note_setback(&error::too_slow(origin, &why, self.shared));
         }
         outcome
     }
 
-    /// The headers of Standard Webhooks. The time is that of sending, so that a receiver can refuse a request that
-    /// somebody recorded.
-    fn sign(&self, delivery: &Delivery, body: &[u8], headers: &mut HeaderMap) {
-        let id = delivery.id.to_string();
+    /// Adds the headers of Standard Webhooks. The timestamp is the time of sending, so that a receiver can refuse a
+    /// replayed request.
+    fn sign(&self, outgoing: &Outgoing, body: &[u8], headers: &mut HeaderMap) {
+        let id = outgoing.id.to_string();
         let now = SystemTime::now()
             .duration_since(SystemTime::UNIX_EPOCH)
             .unwrap_or_default();
@@ -185,7 +186,7 @@ impl HttpSink {
             ("webhook-timestamp", Some(timestamp)),
             ("webhook-signature", signature),
         ] {
-            // Digits, hex and base64 are always fit for a header.
+            // Digits, hex and base64 are always valid in a header.
             if let Some(Ok(value)) = value.map(HeaderValue::try_from) {
                 headers.insert(name, value);
             }
@@ -196,7 +197,7 @@ impl HttpSink {
         self.config.connect_timeout + self.config.request_timeout
     }
 
-    /// How long a message waits for those before it. Twice the time of one request: the first ones may all have used up
+    /// How long a message waits for a permit. Twice the time of one request, because the first requests may all use up
     /// theirs.
     fn longest_wait(&self) -> Duration {
         2 * self.longest_request()
@@ -204,7 +205,7 @@ impl HttpSink {
 
     fn crowded(&self, origin: &str) -> Outcome {
         let why = format!(
-            "for {:?} as many requests as allowed were under way",
+            "the limit of concurrent requests was reached for {:?}",
             self.longest_wait()
         );
         error::too_slow(origin, &why, self.shared)
@@ -229,7 +230,7 @@ fn client(config: &HttpConfig, guard: &Guard, tls: ClientConfig) -> Result<Clien
     Client::builder()
         .tls_backend_preconfigured(tls)
         .dns_resolver(Arc::new(guard.clone()))
-        // A proxy out of the environment would look names up itself, past the guard.
+        // A proxy from the environment would resolve names itself, past the guard.
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
@@ -239,20 +240,20 @@ fn client(config: &HttpConfig, guard: &Guard, tls: ClientConfig) -> Result<Clien
         .pool_idle_timeout(Duration::from_secs(30))
         .build()
         .map_err(|error| {
-            Error::new(ErrorKind::Invalid, "the HTTP sink cannot be set up")
+            Error::new(ErrorKind::Invalid, "the client of the HTTP sink cannot be created")
                 .because(error.to_string())
-                .next_step("check its settings for TLS")
+                .next_step("check tls in its settings")
                 .with_source(error)
         })
 }
 
-/// What is the same for all messages.
+/// Which parts are the same for all messages.
 fn shared(config: &HttpConfig, target: &Target) -> Shared {
     let url = target.fixed.is_some();
     let in_url = |url: &Url| !url.username().is_empty() || url.password().is_some();
     let has_login =
         !config.headers.is_empty() || !config.secrets.is_empty() || target.origin.as_ref().is_some_and(in_url);
-    // A message that brings its own login can have a wrong one while others have not.
+    // If messages bring their own logins, one of them can be wrong while the others are right.
     let mut named = config.headers.iter();
     let is_own = match named.find(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
         Some((_, value)) => value.has_fields(),
@@ -267,13 +268,13 @@ fn shared(config: &HttpConfig, target: &Target) -> Shared {
 
 #[async_trait]
 impl Sink for HttpSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let Some(client) = self.client() else {
-            return vec![Outcome::SinkDown("the sink is closed".into()); batch.len()];
+            return vec![Outcome::SinkDown("the HTTP sink is closed: the relay is stopping".into()); batch.len()];
         };
         let mut parts = Parts::new(batch.len());
         while let Some(part) = parts.next() {
-            // Connections of their own, that no other batch uses.
+            // Separate connections, which no other batch uses.
             let fresh = parts
                 .broke()
                 .then(|| self::client(&self.config, &self.guard, (*self.tls).clone()).ok());
@@ -284,7 +285,7 @@ impl Sink for HttpSink {
         parts.into_outcomes()
     }
 
-    /// Small batches, because a batch is settled when its last message is.
+    /// Small batches, because a batch is settled only after its last message.
     fn limits(&self) -> Limits {
         let one = self.longest_request() + LONGEST_ANSWER;
         Limits {
@@ -293,7 +294,7 @@ impl Sink for HttpSink {
         }
     }
 
-    /// Connects, and checks the certificate. It sends no request: nobody knows what an endpoint makes of one.
+    /// Connects, and checks the certificate. It sends no request, because an endpoint might act on it.
     async fn check(&self) -> Result<()> {
         match &self.target.origin {
             Some(url) => reach(url, &self.guard, Arc::clone(&self.tls), self.config.connect_timeout).await,

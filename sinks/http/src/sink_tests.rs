@@ -3,7 +3,7 @@ use std::net::SocketAddr;
 use std::sync::Mutex;
 
 use futures::FutureExt as _;
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 
@@ -38,7 +38,7 @@ fn the_login_is_shared_unless_it_is_made_of_the_message() {
     assert!(!login(fixed, &[("x-api-key", "{header:token}"), ("x-app", "shop")]));
 }
 
-/// Answers every connection once, and ends it.
+/// Answers one request per connection, and closes it.
 async fn server() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
@@ -66,7 +66,7 @@ async fn a_name_that_changes_its_mind_is_refused_although_it_was_called_before()
         let guard = Guard::with_names(&["127.0.0.0/8".parse().unwrap()], Arc::new(names));
         let url = format!("http://hooks.example:{port}/{{topic}}");
         let sink = HttpSink::guarded(config(&url), guard).unwrap();
-        let message = Arc::new(delivery("order.placed", "{}"));
+        let message = Arc::new(outgoing("order.placed", "{}"));
         assert_eq!(sink.publish(&[Arc::clone(&message)]).await, [Outcome::Delivered]);
         let again = sink.publish(&[message]).await;
         let [Outcome::SinkDown(reason)] = &again[..] else {

@@ -1,13 +1,13 @@
-//! The duties of every sink, against a real server, by HTTP/2 over TLS.
+//! The sink conformance suite, against a real server with HTTP/2 over TLS.
 //!
-//! Without TLS nobody says a word before the request is sent, so a server that closes every connection cannot be told from
-//! one that took the message: that is unknown, as `http/silence.rs` proves. And HTTP/1.1 takes a connection a request, so a proxy
-//! that holds answers back would hold back the greetings of the new ones, too.
+//! Without TLS the server sends nothing before the request, so a server that closes every connection cannot be
+//! distinguished from one that received the message: the outcome is unknown, as `http/silence.rs` proves. And HTTP/1.1
+//! takes one connection per request, so a proxy that delays answers would also delay the handshakes of new connections.
 #![allow(
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "in a test that is how it fails"
+    reason = "a failed unwrap fails the test"
 )]
 
 #[path = "http/authority.rs"]
@@ -22,16 +22,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use authority::Authority;
-use sendoff::{Delivery, Result, Sink};
+use sendoff::{Outgoing, Result, Sink};
 use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
 use sendoff_testkit::sink_suite::{self, Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness};
 use sendoff_wire::{Format, Secret, TlsConfig};
 use server::{Seen, Server, answer};
 
 const PASSWORD: &str = "the-right-one";
-/// What the sink is set to refuse. The endpoint may have a limit of its own, but an answer of 413 does not tell it.
+/// The sink's own limit. The endpoint may have one, too, but a 413 does not include it.
 const LIMIT: usize = 1 << 20;
-/// A topic that the server does not know.
+/// A topic that the server answers with 404.
 const UNKNOWN: &str = "nobody.listens";
 
 struct Http;
@@ -133,8 +133,8 @@ impl Broker for Endpoints {
         received.collect()
     }
 
-    fn make_unroutable(&self, delivery: &mut Delivery) {
-        delivery.headers.insert("x-topic", UNKNOWN);
+    fn make_unroutable(&self, outgoing: &mut Outgoing) {
+        outgoing.headers.insert("x-topic", UNKNOWN);
     }
 
     async fn kill(&mut self) {

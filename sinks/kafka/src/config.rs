@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode;
 
-/// How to log in.
+/// The SASL mechanism.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mechanism {
-    /// The password as it is.
+    /// Sends the password itself.
     #[default]
     #[serde(rename = "PLAIN")]
     Plain,
@@ -23,43 +23,43 @@ pub enum Mechanism {
     ScramSha512,
 }
 
-/// How records are made smaller on their way and in the log.
+/// The compression of records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     #[default]
     None,
     /// Fast.
     Lz4,
     /// Fast.
     Snappy,
-    /// Small.
+    /// Slower and smaller.
     Gzip,
 }
 
-/// Which cluster, which topic, and who we are.
+/// The cluster, the topic and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KafkaConfig {
-    /// Some brokers of the cluster, as `host:port`; the others are found by them.
+    /// Some brokers of the cluster, as `host:port`; the client finds the others through them.
     pub brokers: Vec<String>,
     /// The topic of a message; `{topic}` unless set. Kafka allows letters, digits, `.`, `_` and `-`.
     #[serde(default = "topic")]
     pub topic: Template,
-    /// The record's key, which picks the partition; the message's ordering key unless set, and no key if it has none.
+    /// The record's key, which selects the partition; the message's ordering key unless set, and no key if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Template>,
-    /// How messages are written: `raw` unless set.
+    /// The format of messages: `raw` unless set.
     #[serde(default)]
     pub format: Format,
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// How records are made smaller: `none` unless set.
+    /// The compression of records: `none` unless set.
     #[serde(default)]
     pub compression: Compression,
-    /// The largest record in bytes; 1000000 unless set, as on brokers.
+    /// The largest record in bytes; 1000000 unless set, which is also the default of brokers.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: u32,
     /// The user.
@@ -68,22 +68,22 @@ pub struct KafkaConfig {
     /// The user's password.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// How to log in: `PLAIN` unless set.
+    /// The SASL mechanism: `PLAIN` unless set.
     #[serde(default)]
     pub mechanism: Mechanism,
-    /// Whom to trust; with it everything is encrypted. Needs the feature `ssl`.
+    /// TLS settings; if this is set, all connections are encrypted. Needs the feature `ssl`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// How long to look for a broker before the sink counts as down; 3 s unless set.
+    /// How long to try to connect before the sink counts as down; 3 s unless set.
     #[serde(default = "connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
-    /// How long a message may take, with all that the client tries; 5 s unless set.
+    /// How long a message may take, including the client's own attempts to send it again; 5 s unless set.
     #[serde(default = "ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
 }
 
 impl KafkaConfig {
-    /// The defaults for a cluster.
+    /// The settings for a cluster, all others with their defaults.
     pub fn new(brokers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             brokers: brokers.into_iter().map(Into::into).collect(),
@@ -102,10 +102,11 @@ impl KafkaConfig {
         }
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed; [`ErrorKind::Unsupported`] for encryption that was not built in.
+    /// [`ErrorKind::Invalid`], with the allowed values; [`ErrorKind::Unsupported`] for encryption that was not built
+    /// in.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         let is_address = |broker: &String| {
@@ -115,21 +116,24 @@ impl KafkaConfig {
         };
         if self.brokers.is_empty() || !self.brokers.iter().all(is_address) {
             return Err(
-                Error::new(ErrorKind::Invalid, "the brokers of the Kafka sink cannot be used")
-                    .because("each has to be a host and a port, and at least one is needed")
-                    .next_step("write them like [\"kafka-1:9092\"]"),
+                Error::new(ErrorKind::Invalid, "brokers of the Kafka sink cannot be used")
+                    .because("it must be a list of at least one host:port")
+                    .next_step("use a list like [\"kafka-1:9092\"]"),
             );
         }
         if self.user.is_some() != self.password.is_some() {
-            return invalid("the Kafka sink has only one of user and password", "give both, or none");
+            return invalid(
+                "the Kafka sink has only one of user and password",
+                "set both, or neither",
+            );
         }
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = encode::check_topic(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "the topic of the Kafka sink cannot be used").because(why);
-            return Err(error.next_step("write it like orders.placed or {topic}"));
+            let error = Error::new(ErrorKind::Invalid, "topic of the Kafka sink cannot be used").because(why);
+            return Err(error.next_step("use a topic like orders.placed or {topic}"));
         }
-        // librdkafka wants at least 1000, and no more than fits into 32 bits.
+        // librdkafka requires at least 1000, and the value must fit into 32 bits.
         if !(1000..=1_000_000_000).contains(&self.max_message_bytes) {
             return invalid(
                 "max_message_bytes of the Kafka sink is out of range",
@@ -156,7 +160,10 @@ impl KafkaConfig {
             return Err(
                 Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
                     .because("this program was built without it")
-                    .next_step("build it with --features kafka-ssl (in a program of your own: with the feature ssl of the sink)"),
+                    .next_step(
+                        "build it with --features kafka-ssl (in your own program: with the feature ssl of \
+                         sendoff-sink-kafka)",
+                    ),
             );
         }
         Ok(())
@@ -164,7 +171,7 @@ impl KafkaConfig {
 }
 
 fn topic() -> Template {
-    // A template of one field is one.
+    // This template always parses.
     "{topic}".parse().unwrap_or_else(|_| unreachable!())
 }
 

@@ -1,36 +1,36 @@
-//! From a message to a record.
+//! Encodes a message as a record.
 
 use rdkafka::message::{Header, OwnedHeaders};
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Encoded, Names};
 
 use crate::{KafkaConfig, error};
 
-/// CloudEvents' attributes, as the Kafka binding writes them.
+/// The prefix of CloudEvents attributes in the Kafka binding.
 const NAMES: Names = Names { prefix: "ce_" };
 const CONTENT_TYPE: &str = "content-type";
 const LONGEST_TOPIC: usize = 249;
-/// What a record has beside its key, its value and its headers, at most.
+/// The most bytes of a record in addition to its key, its value and its headers.
 const OVERHEAD: usize = 100;
 
-/// A message, ready to be handed over.
-pub(crate) struct Outgoing<'a> {
+/// An encoded message.
+pub(crate) struct Prepared<'a> {
     pub(crate) topic: String,
     pub(crate) key: Option<String>,
     pub(crate) encoded: Encoded<'a>,
 }
 
-/// Writes a message.
-pub(crate) fn encode<'a>(config: &'a KafkaConfig, delivery: &'a Delivery) -> Result<Outgoing<'a>, Outcome> {
+/// Encodes a message.
+pub(crate) fn encode<'a>(config: &'a KafkaConfig, outgoing: &'a Outgoing) -> Result<Prepared<'a>, Outcome> {
     let unfilled = |unfilled: sendoff_wire::Unfilled| Outcome::Permanent(unfilled.to_string().into());
-    let topic = config.topic.fill(delivery).map_err(unfilled)?;
+    let topic = config.topic.fill(outgoing).map_err(unfilled)?;
     check_topic(&topic).map_err(|why| error::bad_topic(&topic, why))?;
     let key = match &config.key {
-        Some(template) => Some(template.fill(delivery).map_err(unfilled)?),
-        None => delivery.key.clone(),
+        Some(template) => Some(template.fill(outgoing).map_err(unfilled)?),
+        None => outgoing.key.clone(),
     };
-    let encoded = config.format.encode(delivery, &config.source, NAMES);
+    let encoded = config.format.encode(outgoing, &config.source, NAMES);
     let size = |(name, value): &(std::borrow::Cow<'_, str>, std::borrow::Cow<'_, str>)| name.len() + value.len() + 8;
     let headers: usize = encoded.headers.iter().map(size).sum();
     let size =
@@ -39,11 +39,11 @@ pub(crate) fn encode<'a>(config: &'a KafkaConfig, delivery: &'a Delivery) -> Res
     if size > limit {
         return Err(error::too_large(size, limit));
     }
-    Ok(Outgoing { topic, key, encoded })
+    Ok(Prepared { topic, key, encoded })
 }
 
-impl Outgoing<'_> {
-    /// The headers of the record. Values are bytes and may be anything; the client wants names without NUL.
+impl Prepared<'_> {
+    /// The headers of the record. Values can be any bytes; the client requires names without NUL.
     pub(crate) fn headers(&self) -> OwnedHeaders {
         let headers = OwnedHeaders::new_with_capacity(self.encoded.headers.len() + 1).insert(Header {
             key: CONTENT_TYPE,
@@ -70,10 +70,10 @@ impl Outgoing<'_> {
     }
 }
 
-/// Whether Kafka takes it as the name of a topic; if not, why.
+/// Checks the name of a topic. The error is the cause.
 pub(crate) fn check_topic(topic: &str) -> Result<(), &'static str> {
     if topic.is_empty() || topic.len() > LONGEST_TOPIC {
-        return Err("it has to have 1 to 249 letters");
+        return Err("it must have 1 to 249 characters");
     }
     if topic == "." || topic == ".." {
         return Err("it is . or ..");

@@ -1,4 +1,4 @@
-//! What the client's and the brokers' errors mean.
+//! Maps errors of the client and the brokers to outcomes.
 
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 use sendoff::{ErrorKind, Outcome, Reason};
@@ -6,59 +6,62 @@ use sendoff_wire::Refusal;
 
 use crate::health::Trouble;
 
-/// What became of a message, by its delivery report. One that took too long is explained by the trouble of the client.
+/// The outcome of a message, from its delivery report. The last error of the client explains a timeout.
 pub(crate) fn report(error: &KafkaError, topic: &str, trouble: Option<&Trouble>) -> Outcome {
     let Some(code) = error.rdkafka_error_code() else {
-        return Outcome::Unknown(format!("Kafka did not confirm the message: {error}").into());
+        return Outcome::Unknown(
+            format!("Kafka did not confirm the message for the topic {topic}: {error} (see the brokers' logs)").into(),
+        );
     };
     let outcome = |kind: fn(Reason) -> Outcome, next: &str| {
-        kind(format!("Kafka did not take the message for {topic}: {code} ({next})").into())
+        kind(format!("Kafka did not accept the message for the topic {topic}: {code} ({next})").into())
     };
     match code {
         Code::UnknownTopic | Code::UnknownTopicOrPartition | Code::UnknownPartition => {
             outcome(Outcome::Permanent, "create the topic, then retry the message")
         }
-        Code::InvalidTopic => outcome(Outcome::Permanent, "change the topic template of the sink"),
+        Code::InvalidTopic => outcome(Outcome::Permanent, "change topic of the sink"),
         Code::MessageSizeTooLarge | Code::MessageBatchTooLarge | Code::InvalidMessageSize => outcome(
             Outcome::Permanent,
-            "raise max.message.bytes of the topic and max_message_bytes of the sink, or send less",
+            "raise max.message.bytes of the topic and max_message_bytes of the sink, then retry the message",
         ),
         Code::InvalidRecord | Code::PolicyViolation | Code::InvalidTimestamp => outcome(
             Outcome::Permanent,
-            "see the rules of the topic: keys, timestamps, schemas",
+            "check the topic's rules for keys, timestamps and schemas",
         ),
-        Code::TopicAuthorizationFailed => outcome(Outcome::Temporary, "let our user write to the topic"),
-        Code::NotEnoughReplicas | Code::ISRInsufficient => {
-            outcome(Outcome::Temporary, "bring the missing replicas back")
-        }
-        Code::ThrottlingQuotaExceeded => outcome(Outcome::Temporary, "raise the quota"),
+        Code::TopicAuthorizationFailed => outcome(Outcome::Temporary, "allow the sink's user to write to the topic"),
+        Code::NotEnoughReplicas | Code::ISRInsufficient => outcome(Outcome::Temporary, "restore the missing replicas"),
+        Code::ThrottlingQuotaExceeded => outcome(Outcome::Temporary, "raise the quota of the sink's user"),
         Code::KafkaStorageError => outcome(Outcome::Temporary, "check the disks of the brokers"),
         Code::ClusterAuthorizationFailed
         | Code::SaslAuthenticationFailed
         | Code::Authentication
         | Code::UnsupportedSASLMechanism
         | Code::IllegalSASLState
-        | Code::SSL => outcome(Outcome::SinkDown, "check the user, the password and the tls settings"),
-        Code::QueueFull | Code::PurgeQueue => {
-            outcome(Outcome::SinkDown, "it was not sent; the brokers are slow or gone")
-        }
-        // Sent, perhaps more than once, and never confirmed; or never sent, which cannot be told from it.
+        | Code::SSL => outcome(Outcome::SinkDown, "check user, password and tls of the sink"),
+        Code::QueueFull | Code::PurgeQueue => outcome(
+            Outcome::SinkDown,
+            "the message was not sent; check that the brokers run and are not overloaded",
+        ),
+        // The message was sent and not confirmed, or never sent; the client does not distinguish the two.
         Code::MessageTimedOut => {
             let said = trouble
                 .map(|trouble| format!("; {}", trouble.reason))
                 .unwrap_or_default();
             let next = "check the brokers and the leader of the partition";
-            Outcome::Unknown(format!("Kafka did not confirm the message for {topic}: {code}{said} ({next})").into())
+            Outcome::Unknown(
+                format!("Kafka did not confirm the message for the topic {topic}: {code}{said} ({next})").into(),
+            )
         }
         Code::RequestTimedOut | Code::NotEnoughReplicasAfterAppend | Code::PurgeInflight => {
             outcome(Outcome::Unknown, "check the brokers and the leader of the partition")
         }
-        // The client has tried again as long as it may; whether one of the tries was stored cannot be told.
-        _ => outcome(Outcome::Unknown, "see the logs of the brokers"),
+        // The client has used up its attempts; whether one of them was stored is unknown.
+        _ => outcome(Outcome::Unknown, "see the brokers' logs"),
     }
 }
 
-/// Whether it is the topic that is missing or refused, whatever the record is like.
+/// Whether the topic is missing or refused, independent of the record.
 pub(crate) fn is_about_the_topic(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
@@ -72,7 +75,7 @@ pub(crate) fn is_about_the_topic(error: &KafkaError) -> bool {
     )
 }
 
-/// What it means for the sink if all messages have this topic.
+/// The outcome if all messages of the sink have this topic.
 pub(crate) fn of_the_sink(outcome: Outcome) -> Outcome {
     match outcome {
         Outcome::Permanent(reason) | Outcome::Temporary(reason) => Outcome::SinkDown(reason),
@@ -80,8 +83,8 @@ pub(crate) fn of_the_sink(outcome: Outcome) -> Outcome {
     }
 }
 
-/// Whether brokers say so about all records that were written together, of which one may be the cause: a batch that is larger than
-/// the topic allows although each record would fit, or that has one record which the topic does not take.
+/// Whether the error is about all records of one request, of which a single one may be the cause: a batch that is
+/// larger than the topic allows although each record is not, or a batch with one record that the topic refuses.
 pub(crate) fn is_of_a_whole_batch(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
@@ -97,13 +100,13 @@ pub(crate) fn is_of_a_whole_batch(error: &KafkaError) -> bool {
     )
 }
 
-/// Whether a producer that reported this has to be replaced.
+/// Whether a producer with this error must be replaced.
 pub(crate) fn ends_the_producer(error: &KafkaError) -> bool {
     matches!(
         error.rdkafka_error_code(),
         Some(
-            // To go on after it, the client needs the next epoch of its producer id, which some brokers that speak Kafka
-            // cannot give; a new producer needs nothing that the first one did not.
+            // To continue, the client needs the next epoch of its producer id, which some Kafka-compatible brokers
+            // cannot give; a new producer needs nothing more than the first one did.
             Code::MessageTimedOut
                 | Code::Fatal
                 | Code::OutOfOrderSequenceNumber
@@ -121,43 +124,46 @@ pub(crate) fn ends_the_producer(error: &KafkaError) -> bool {
 pub(crate) fn bad_topic(topic: &str, why: &str) -> Outcome {
     let shown: String = topic.chars().take(100).collect();
     let dots = if shown.len() < topic.len() { "…" } else { "" };
-    let next = "change the message's topic or the topic template of the sink";
+    let next = "change the message's topic, or topic of the sink";
     Outcome::Permanent(format!("the Kafka topic {shown:?}{dots} cannot be used: {why} ({next})").into())
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_message_bytes of the sink and max.message.bytes of the topic, or send a reference";
+    let next = "raise max_message_bytes of the sink and max.message.bytes of the topic, then retry the message, or \
+                send a reference";
     Outcome::Permanent(
-        format!("the message makes a record of up to {size} bytes, and {limit} are allowed ({next})").into(),
+        format!("the message needs a record of up to {size} bytes, and {limit} are allowed ({next})").into(),
     )
 }
 
-pub(crate) fn unanswered() -> Outcome {
-    Outcome::Unknown("Kafka did not confirm the message in time (check the brokers)".into())
+pub(crate) fn unanswered(topic: &str) -> Outcome {
+    let next = "check the brokers; the message is sent again";
+    Outcome::Unknown(format!("Kafka did not confirm the message for the topic {topic} in time ({next})").into())
 }
 
-pub(crate) fn unsent(error: &KafkaError) -> Outcome {
-    Outcome::SinkDown(format!("the message was not handed to Kafka's client: {error}").into())
+pub(crate) fn unsent(error: &KafkaError, topic: &str) -> Outcome {
+    let next = "check the settings of the sink and the brokers' logs";
+    Outcome::SinkDown(format!("the message for the topic {topic} was not sent: {error} ({next})").into())
 }
 
-/// Why the cluster cannot be used.
-pub(crate) fn refusal(error: &KafkaError, trouble: Option<&Trouble>) -> Refusal {
+/// Why the cluster cannot be used. `at` is the list of brokers.
+pub(crate) fn refusal(at: &str, error: &KafkaError, trouble: Option<&Trouble>) -> Refusal {
     let code = trouble
         .and_then(|trouble| trouble.code)
         .or_else(|| error.rdkafka_error_code());
     let (kind, next) = match code {
         Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => {
-            (ErrorKind::Denied, "check the user, the password and the mechanism")
+            (ErrorKind::Denied, "check user, password and mechanism of the sink")
         }
-        // The client does not tell one from the other.
+        // The client does not distinguish an unknown CA from a wrong host name.
         Some(Code::SSL) => (
             ErrorKind::Denied,
-            "set tls.ca_file to the authority of the brokers' certificates, and let the brokers be named, here and by \
-             themselves (advertised.listeners), with host names that these are for",
+            "set tls.ca_file of the sink to the CA of the brokers' certificates; brokers of the sink and \
+             advertised.listeners of the brokers must use host names that are in these certificates",
         ),
         _ => (
             ErrorKind::Unreachable,
-            "check the brokers of the sink, that they run, the firewall between, and whether they want tls or not",
+            "check that the brokers run, brokers of the sink, the firewall, and whether the brokers require TLS",
         ),
     };
     let said = trouble
@@ -165,7 +171,7 @@ pub(crate) fn refusal(error: &KafkaError, trouble: Option<&Trouble>) -> Refusal 
         .unwrap_or_default();
     Refusal {
         kind,
-        what: "Kafka cannot be used".to_owned(),
+        what: format!("cannot use Kafka at {at}"),
         why: format!("{error}{said}"),
         next: next.to_owned(),
     }
@@ -213,12 +219,16 @@ mod tests {
         let of = |code| {
             let reason = "as it says".to_owned();
             let code = Some(code);
-            refusal(&down, Some(&Trouble { code, reason }))
+            refusal("a:9092", &down, Some(&Trouble { code, reason }))
         };
         for (code, kind, word) in [
             (Code::SSL, ErrorKind::Denied, "tls.ca_file"),
-            (Code::Authentication, ErrorKind::Denied, "the password"),
-            (Code::BrokerTransportFailure, ErrorKind::Unreachable, "that they run"),
+            (Code::Authentication, ErrorKind::Denied, "password"),
+            (
+                Code::BrokerTransportFailure,
+                ErrorKind::Unreachable,
+                "that the brokers run",
+            ),
         ] {
             let refusal = of(code);
             assert_eq!(refusal.kind, kind, "{code}");
@@ -227,6 +237,6 @@ mod tests {
                 "{refusal:?}"
             );
         }
-        assert_eq!(refusal(&down, None).kind, ErrorKind::Unreachable);
+        assert_eq!(refusal("a:9092", &down, None).kind, ErrorKind::Unreachable);
     }
 }

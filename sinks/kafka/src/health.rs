@@ -1,4 +1,4 @@
-//! What the client says about the cluster beside its delivery reports.
+//! Errors that the client reports in addition to delivery reports.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -7,17 +7,17 @@ use rdkafka::ClientContext;
 use rdkafka::config::RDKafkaLogLevel;
 use rdkafka::error::{KafkaError, RDKafkaErrorCode as Code};
 
-/// Learns when no broker can be reached, and what the last trouble was.
+/// Notes whether brokers are reachable, and the last error.
 #[derive(Debug, Default)]
 pub(crate) struct Health {
-    /// Whether the cluster has to be asked for a sign of life before more is handed over.
+    /// Whether the cluster must answer a request before more messages are sent.
     doubtful: AtomicBool,
-    /// Whether the producer can do nothing any more.
+    /// Whether the producer cannot be used again.
     fatal: AtomicBool,
     trouble: Mutex<Option<Trouble>>,
 }
 
-/// What the client has complained about.
+/// An error of the client.
 #[derive(Debug, Clone)]
 pub(crate) struct Trouble {
     pub(crate) code: Option<Code>,
@@ -25,7 +25,7 @@ pub(crate) struct Trouble {
 }
 
 impl Trouble {
-    /// Whether a broker was reached, and one side would not have the other.
+    /// Whether a broker was reached, and one side refused the other.
     fn is_refusal(&self) -> bool {
         matches!(self.code, Some(Code::Authentication | Code::SSL))
     }
@@ -55,7 +55,7 @@ impl Health {
         self.fatal.store(true, Relaxed);
     }
 
-    /// The trouble since the last sign of life.
+    /// The last error since the cluster answered.
     pub(crate) fn trouble(&self) -> Option<Trouble> {
         self.trouble.lock().map_or(None, |trouble| trouble.clone())
     }
@@ -74,13 +74,13 @@ impl ClientContext for Health {
             _ => {}
         }
         let code = error.rdkafka_error_code();
-        // "All brokers are down" follows what was wrong with each; that is the better reason.
+        // "All brokers are down" follows the error of each broker, which is the better reason.
         if code != Some(Code::AllBrokersDown)
             && let Ok(mut trouble) = self.trouble.lock()
         {
             let reason = reason.to_owned();
             let new = Trouble { code, reason };
-            // A host of several addresses that refuses us at one of them cannot be reached at the others.
+            // A host with several addresses may refuse the connection at one and be unreachable at the others.
             if new.is_refusal() || !trouble.as_ref().is_some_and(Trouble::is_refusal) {
                 *trouble = Some(new);
             }

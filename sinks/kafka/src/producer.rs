@@ -1,4 +1,4 @@
-//! The client, with the settings that make its promises ours.
+//! The librdkafka client and its settings.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,12 @@ use rdkafka::error::KafkaError;
 use rdkafka::producer::{FutureProducer, Producer as _};
 use rdkafka::util::Timeout;
 use sendoff::{ErrorKind, Result};
-use sendoff_wire::{Dial, Refusal};
+use sendoff_wire::{Connect, Refusal};
 
 use crate::health::Health;
 use crate::{Compression, KafkaConfig, Mechanism, error};
 
-/// A context that the client and we look at.
+/// The client's context, shared with the sink.
 #[derive(Clone, Default)]
 pub(crate) struct Shared(pub(crate) Arc<Health>);
 
@@ -28,23 +28,25 @@ impl rdkafka::ClientContext for Shared {
     }
 }
 
-/// A producer. It connects by itself, to all brokers that it needs.
+/// A producer. It connects to all brokers that it needs.
 pub(crate) struct Producer {
-    /// Taken at the end.
+    /// Taken when it is closed.
     client: Option<FutureProducer<Shared>>,
     pub(crate) health: Arc<Health>,
+    /// The brokers of the settings, for errors.
+    brokers: String,
 }
 
-pub(crate) struct Dialer {
+pub(crate) struct Connector {
     pub(crate) config: Arc<KafkaConfig>,
-    /// One record a batch.
+    /// One record per request.
     pub(crate) single: bool,
 }
 
-impl Dial for Dialer {
+impl Connect for Connector {
     type Connection = Producer;
 
-    async fn dial(&self) -> Result<Producer, Refusal> {
+    async fn connect(&self) -> Result<Producer, Refusal> {
         let context = Shared::default();
         let health = Arc::clone(&context.0);
         let mut settings = settings(&self.config)?;
@@ -53,14 +55,19 @@ impl Dial for Dialer {
         }
         let client = FutureProducer::from_config_and_context(&settings, context).map_err(|error| Refusal {
             kind: ErrorKind::Invalid,
-            ..error::refusal(&error, None)
+            ..error::refusal(&self.address(), &error, None)
         })?;
         let producer = Producer {
             client: Some(client),
             health,
+            brokers: self.address(),
         };
         producer.sign_of_life(self.config.connect_timeout, None).await?;
         Ok(producer)
+    }
+
+    fn address(&self) -> String {
+        self.config.brokers.join(",")
     }
 
     fn is_usable(&self, producer: &Producer) -> bool {
@@ -72,11 +79,11 @@ impl Producer {
     pub(crate) fn client(&self) -> &FutureProducer<Shared> {
         match &self.client {
             Some(client) => client,
-            None => unreachable!("who ends a producer has it for himself"),
+            None => unreachable!("a closed producer has no other owner"),
         }
     }
 
-    /// Asks the cluster about itself, or about one topic.
+    /// Requests metadata of the cluster, or of one topic. Returns the number of usable topics.
     pub(crate) async fn sign_of_life(&self, patience: Duration, topic: Option<String>) -> Result<usize, Refusal> {
         let client = self.client().clone();
         let asking = tokio::task::spawn_blocking(move || {
@@ -90,23 +97,23 @@ impl Producer {
                 self.health.trust();
                 Ok(topics)
             }
-            Ok(Err(error)) => Err(error::refusal(&error, self.health.trouble().as_ref())),
+            Ok(Err(error)) => Err(error::refusal(&self.brokers, &error, self.health.trouble().as_ref())),
             Err(_) => Err(Refusal {
                 kind: ErrorKind::Unreachable,
-                what: "Kafka cannot be used".to_owned(),
+                what: format!("cannot use Kafka at {}", self.brokers),
                 why: "the process is stopping".to_owned(),
-                next: "start it again".to_owned(),
+                next: "start the relay again".to_owned(),
             }),
         }
     }
 
-    /// Waits for what is on its way.
+    /// Waits for the messages that are sent and not confirmed.
     pub(crate) async fn flush(&self, patience: Duration) {
         let client = self.client().clone();
         let _ = tokio::task::spawn_blocking(move || client.flush(Timeout::After(patience))).await;
     }
 
-    /// Waits for the end of the client, unless other batches still use it: then it ends with the last of them.
+    /// Waits for the client to close. If other batches still use it, it closes after the last of them.
     pub(crate) async fn end(self: Arc<Self>) {
         if let Some(client) = Arc::into_inner(self).and_then(|mut last| last.client.take()) {
             let _ = tokio::task::spawn_blocking(move || drop(client)).await;
@@ -115,7 +122,7 @@ impl Producer {
 }
 
 impl Drop for Producer {
-    /// The client's end waits for its threads; who drops a producer does not.
+    /// Closing the client waits for its threads, so that runs on another thread.
     fn drop(&mut self) {
         if let Some(client) = self.client.take() {
             std::thread::spawn(move || drop(client));
@@ -132,7 +139,7 @@ fn settings(config: &KafkaConfig) -> Result<ClientConfig> {
         ("client.id", "sendoff".to_owned()),
         ("enable.idempotence", "true".to_owned()),
         ("acks", "all".to_owned()),
-        // As Java's client: equal keys to equal partitions, whoever writes them.
+        // The same as in Java's client: equal keys go to equal partitions, from any producer.
         ("partitioner", "murmur2_random".to_owned()),
         ("message.timeout.ms", milliseconds(config.ack_timeout)),
         ("request.timeout.ms", milliseconds(config.ack_timeout)),
@@ -140,14 +147,14 @@ fn settings(config: &KafkaConfig) -> Result<ClientConfig> {
             "socket.connection.setup.timeout.ms",
             milliseconds(config.connect_timeout.max(Duration::from_secs(1))),
         ),
-        // A topic that a broker does not know may be about to be created; not for long.
+        // An unknown topic may be about to be created; wait only briefly.
         (
             "topic.metadata.propagation.max.ms",
             milliseconds(config.ack_timeout / 2),
         ),
         ("reconnect.backoff.ms", "50".to_owned()),
         ("reconnect.backoff.max.ms", "1000".to_owned()),
-        // A batch comes at once; there is nobody to wait for.
+        // A batch arrives in one go; waiting for more would gain nothing.
         ("linger.ms", "1".to_owned()),
         ("message.max.bytes", config.max_message_bytes.to_string()),
         (

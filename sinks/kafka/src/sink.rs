@@ -7,70 +7,70 @@ use async_trait::async_trait;
 use rdkafka::producer::FutureRecord;
 use rdkafka::producer::future_producer::DeliveryFuture;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
-use sendoff_wire::{Fate, Line, Refusal};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result, Sink};
+use sendoff_wire::{Connections, Fate, Refusal};
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::encode::{Outgoing, encode};
-use crate::producer::{Dialer, Producer};
+use crate::encode::{Prepared, encode};
+use crate::producer::{Connector, Producer};
 use crate::{KafkaConfig, error};
 
-/// How much longer than the client we wait for its delivery report, which it makes about once a second.
+/// How much longer than the client's timeout the sink waits for a report, which the client sends about once a second.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// How long a batch waits for the end of a producer that it has given up.
+/// How long a batch waits for a replaced producer to close.
 const FAREWELL: Duration = Duration::from_secs(2);
 
-/// The sink.
+/// Publishes messages to Kafka.
 pub struct KafkaSink {
     config: Arc<KafkaConfig>,
-    line: Line<Dialer>,
-    /// For records that were refused together with others: each is asked for by itself.
-    single: Line<Dialer>,
+    connections: Connections<Connector>,
+    /// For records that were refused together with others: each is sent alone.
+    single: Connections<Connector>,
 }
 
 impl KafkaSink {
-    /// Sets it up. The brokers are asked for by the first batch, or by [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used, [`ErrorKind::Unsupported`] for encryption that
-    /// was not built in.
+    /// [`ErrorKind::Invalid`] when a setting cannot be used, [`ErrorKind::Unsupported`] for encryption that was not
+    /// built in.
     pub fn new(config: KafkaConfig) -> Result<Self> {
         config.validate()?;
         let config = Arc::new(config);
-        // The client's own limit comes first, with a better reason.
+        // The client's own timeout must expire first, because its error is better.
         let patience = config.connect_timeout + Duration::from_millis(500);
-        let line = |single: bool| {
+        let connections = |single: bool| {
             let config = Arc::clone(&config);
-            Line::new(Dialer { config, single }, patience)
+            Connections::new(Connector { config, single }, patience)
         };
         Ok(Self {
-            line: line(false),
-            single: line(true),
+            connections: connections(false),
+            single: connections(true),
             config,
         })
     }
 
-    /// Hands messages to the producer of this line, and waits for their reports.
+    /// Sends messages with a producer of these connections, and waits for their reports.
     async fn send<'a>(
         &self,
-        line: &Line<Dialer>,
-        messages: impl ExactSizeIterator<Item = &'a Arc<Delivery>> + Send,
+        connections: &Connections<Connector>,
+        messages: impl ExactSizeIterator<Item = &'a Arc<Outgoing>> + Send,
     ) -> Vec<Fate> {
         let settled = |refusal: Refusal, count| vec![Fate::Settled(refusal.outcome()); count];
-        let producer = match line.get().await {
+        let producer = match connections.get().await {
             Ok(producer) => producer,
             Err(refusal) => return settled(refusal, messages.len()),
         };
-        // The client would take the messages and sit on them.
+        // Otherwise the client would accept the messages and keep them.
         if producer.health.is_doubtful()
             && let Err(refusal) = producer.sign_of_life(self.config.connect_timeout, None).await
         {
             return settled(refusal, messages.len());
         }
         let shared = self.config.topic.as_fixed().is_some();
-        let hand_over = |delivery: &Arc<Delivery>| match encode(&self.config, delivery) {
-            Ok(outgoing) => hand_over(&producer, &outgoing, shared),
+        let hand_over = |outgoing: &Arc<Outgoing>| match encode(&self.config, outgoing) {
+            Ok(prepared) => hand_over(&producer, &prepared, shared),
             Err(outcome) => Way::Decided(outcome),
         };
         let ways: Vec<Way> = messages.map(hand_over).collect();
@@ -83,9 +83,9 @@ impl KafkaSink {
             });
         }
         if producer.health.is_fatal() {
-            // What it might still send would come after the relay's next try.
+            // Otherwise it might still send a message after the relay's next attempt.
             let farewell = async {
-                line.forget(&producer).await;
+                connections.forget(&producer).await;
                 producer.end().await;
             };
             let _ = timeout(FAREWELL, farewell).await;
@@ -94,25 +94,25 @@ impl KafkaSink {
     }
 }
 
-/// Where a message is on its way.
+/// The state of a message.
 enum Way {
     Decided(Outcome),
     Waiting(String, DeliveryFuture),
 }
 
-fn hand_over(producer: &Producer, outgoing: &Outgoing<'_>, shared: bool) -> Way {
-    let record = FutureRecord::to(&outgoing.topic)
-        .payload(&outgoing.encoded.body[..])
-        .headers(outgoing.headers());
-    let record = match &outgoing.key {
+fn hand_over(producer: &Producer, prepared: &Prepared<'_>, shared: bool) -> Way {
+    let record = FutureRecord::to(&prepared.topic)
+        .payload(&prepared.encoded.body[..])
+        .headers(prepared.headers());
+    let record = match &prepared.key {
         Some(key) => record.key(key.as_str()),
         None => record,
     };
     match producer.client().send_result(record) {
-        Ok(report) => Way::Waiting(outgoing.topic.clone(), report),
-        Err((refused, _)) => Way::Decided(match error::report(&refused, &outgoing.topic, None) {
-            // It never left this process.
-            Outcome::Unknown(_) => error::unsent(&refused),
+        Ok(report) => Way::Waiting(prepared.topic.clone(), report),
+        Err((refused, _)) => Way::Decided(match error::report(&refused, &prepared.topic, None) {
+            // The message was not sent.
+            Outcome::Unknown(_) => error::unsent(&refused, &prepared.topic),
             outcome if shared && error::is_about_the_topic(&refused) => error::of_the_sink(outcome),
             outcome => outcome,
         }),
@@ -138,7 +138,7 @@ async fn settle(producer: &Producer, topic: &str, shared: bool, report: Delivery
         }
         Ok(Err(_)) | Err(_) => {
             producer.health.end();
-            error::unanswered()
+            error::unanswered(topic)
         }
     };
     if let Outcome::Unknown(_) | Outcome::SinkDown(_) = outcome {
@@ -149,11 +149,11 @@ async fn settle(producer: &Producer, topic: &str, shared: bool, report: Delivery
 
 #[async_trait]
 impl Sink for KafkaSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if batch.is_empty() {
             return Vec::new();
         }
-        let fates = self.send(&self.line, batch.iter()).await;
+        let fates = self.send(&self.connections, batch.iter()).await;
         let broken = |(place, fate): (usize, &Fate)| matches!(fate, Fate::Broken(_)).then_some(place);
         let broken: Vec<usize> = fates.iter().enumerate().filter_map(broken).collect();
         let outcome = |fate: Fate| match fate {
@@ -164,7 +164,7 @@ impl Sink for KafkaSink {
             tracing::debug!(
                 event = "batch_broke",
                 messages = broken.len(),
-                "sent again in smaller parts"
+                "the brokers refused the batch; sending again in smaller parts"
             );
             let again = self.send(&self.single, broken.iter().map(|place| &batch[*place])).await;
             for (place, fate) in broken.into_iter().zip(again) {
@@ -178,7 +178,7 @@ impl Sink for KafkaSink {
         let config = &self.config;
         Limits {
             batch: None,
-            // Twice, for records that have to be sent again by themselves.
+            // Twice, for records that must be sent again alone.
             timeout: Some(
                 (config.connect_timeout + config.ack_timeout + GRACE + FAREWELL) * 2 + Duration::from_secs(2),
             ),
@@ -186,7 +186,7 @@ impl Sink for KafkaSink {
     }
 
     async fn check(&self) -> Result<()> {
-        let producer = self.line.get().await.map_err(Error::from)?;
+        let producer = self.connections.get().await.map_err(Error::from)?;
         let topic = self.config.topic.as_fixed().map(str::to_owned);
         let found = producer
             .sign_of_life(self.config.connect_timeout, topic.clone())
@@ -194,17 +194,17 @@ impl Sink for KafkaSink {
         match topic {
             Some(topic) if found == 0 => Err(Error::new(
                 ErrorKind::NotFound,
-                format!("the topic {topic} cannot be used"),
+                format!("the Kafka sink cannot use the topic {topic}"),
             )
-            .because("the cluster does not know it, or does not show it to us")
-            .next_step("create it, or let our user see it")),
+            .because("it does not exist, or the sink's user may not see it")
+            .next_step("create it, or allow the sink's user to describe it")),
             _ => Ok(()),
         }
     }
 
     async fn close(&self) {
-        for line in [&self.line, &self.single] {
-            if let Some(producer) = line.hang_up().await {
+        for connections in [&self.connections, &self.single] {
+            if let Some(producer) = connections.close().await {
                 producer.flush(self.config.ack_timeout).await;
                 producer.end().await;
             }

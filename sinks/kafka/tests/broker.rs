@@ -1,9 +1,9 @@
-//! A broker that speaks Kafka and keeps its records in a file (tansu), read by a consumer.
+//! A Kafka-compatible broker that keeps its records in a file (tansu), read by a consumer.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::collections::HashSet;
@@ -27,8 +27,8 @@ async fn broker() -> Kafka {
 
 fn config(broker: &Kafka) -> KafkaConfig {
     KafkaConfig {
-        // Longer than it takes to start again on a busy machine: tansu 0.6 ends when a client that has given up a message
-        // on its way asks for the next epoch.
+        // Longer than a restart on a busy machine: tansu 0.6 exits when a client that gave up a message asks for the
+        // next epoch.
         ack_timeout: Duration::from_secs(50),
         connect_timeout: Duration::from_secs(10),
         ..KafkaConfig::new([broker.address()])
@@ -98,7 +98,7 @@ async fn a_broker_that_is_killed_under_batches_loses_nothing() {
                 }
             }
         });
-        // It was sent, and nobody has answered.
+        // The batch is sent and not confirmed.
         assert!(
             timeout(Duration::from_millis(300), &mut publishing).await.is_err(),
             "delivered without a confirmation"
@@ -107,10 +107,10 @@ async fn a_broker_that_is_killed_under_batches_loses_nothing() {
         broker.restart().await;
         timeout(Duration::from_secs(120), publishing)
             .await
-            .expect("the broker is found again")
+            .expect("the sink must reconnect")
             .unwrap();
     }
-    // What was called delivered is there after one more crash.
+    // Delivered messages are stored, even after another crash.
     broker.kill();
     broker.restart().await;
     let wanted: HashSet<Vec<u8>> = messages.iter().map(|message| message.payload.to_vec()).collect();

@@ -1,9 +1,9 @@
-//! librdkafka's own cluster, in this process: three brokers that store records, fail on demand, and go down and up.
+//! librdkafka's mock cluster in this process: three brokers that store records, fail on demand, and go down and up.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::sync::Arc;
@@ -64,7 +64,7 @@ async fn a_cluster_that_goes_down_is_down_and_found_again() {
     for broker in 1..=3 {
         cluster.broker_down(broker).unwrap();
     }
-    // The first batch may be handed over before the loss is known.
+    // The first batch may be sent before the outage is noticed.
     let outcomes = sink.publish(&batch(5)).await;
     assert!(
         outcomes
@@ -81,7 +81,7 @@ async fn a_cluster_that_goes_down_is_down_and_found_again() {
     let back = async { while sink.publish(&batch(1)).await != [Outcome::Delivered] {} };
     timeout(Duration::from_secs(20), back)
         .await
-        .expect("the cluster is found again");
+        .expect("the sink must reconnect");
     delivers(&sink, &batch(10)).await;
 }
 
@@ -102,7 +102,7 @@ async fn what_the_brokers_refuse_is_told_apart() {
         (
             RDKafkaRespErr::RD_KAFKA_RESP_ERR_TOPIC_AUTHORIZATION_FAILED,
             (|outcome| matches!(outcome, Outcome::Temporary(_))) as fn(&Outcome) -> bool,
-            "let our user write",
+            "allow the sink's user to write",
         ),
         (
             RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE,
@@ -112,13 +112,13 @@ async fn what_the_brokers_refuse_is_told_apart() {
         (
             RDKafkaRespErr::RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
             |outcome| matches!(outcome, Outcome::SinkDown(_)),
-            "check the user",
+            "check user",
         ),
     ] {
         let cluster = cluster();
         let sink = sink(&cluster);
         delivers(&sink, &batch(1)).await;
-        // A second time for a record that is asked for by itself.
+        // A second time for a record that is sent alone.
         let times = if error == RDKafkaRespErr::RD_KAFKA_RESP_ERR_MSG_SIZE_TOO_LARGE {
             2
         } else {
@@ -148,7 +148,7 @@ async fn a_topic_of_all_messages_that_is_refused_takes_the_sink_down() {
     cluster.request_errors(RDKafkaApiKey::Produce, &[refused]);
     let outcomes = sink.publish(&batch(1)).await;
     assert!(
-        matches!(&outcomes[..], [Outcome::SinkDown(reason)] if reason.text().contains("let our user write")),
+        matches!(&outcomes[..], [Outcome::SinkDown(reason)] if reason.text().contains("allow the sink")),
         "{outcomes:?}"
     );
 }
@@ -162,7 +162,7 @@ async fn records_that_are_refused_together_are_asked_for_one_by_one() {
         let cluster = cluster();
         let sink = sink(&cluster);
         delivers(&sink, &batch(1)).await;
-        // As of a topic whose largest batch is smaller than ours, or of a batch with one record that it does not take.
+        // As from a topic whose largest batch is smaller, or for a batch with one record that the topic refuses.
         cluster.request_errors(RDKafkaApiKey::Produce, &[error]);
         let together: Vec<_> = (0..20)
             .map(|_| Arc::new(message("orders", Some("k"), "together")))
@@ -254,7 +254,7 @@ async fn closing_ends_the_clients_threads_and_a_new_batch_begins_again() {
     assert!(threads() > before);
     sink.close().await;
     let ended = async {
-        // Threads of the runtime for blocking work rest for ten seconds.
+        // Idle blocking threads of the runtime live for ten seconds.
         while threads() > before {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }

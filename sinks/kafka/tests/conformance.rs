@@ -1,9 +1,9 @@
-//! The duties of every sink, on a broker that speaks Kafka and keeps its records in a file (tansu).
+//! The sink conformance suite, on a Kafka-compatible broker that keeps its records in a file (tansu).
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use rusqlite::{Connection as Database, OpenFlags, Row};
-use sendoff::{Delivery, Result, Sink};
+use sendoff::{Outgoing, Result, Sink};
 use sendoff_sink_kafka::{KafkaConfig, KafkaSink};
 use sendoff_testkit::servers::Kafka;
 use sendoff_testkit::sink_suite::{Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness, run};
@@ -72,21 +72,21 @@ impl Broker for Private {
             user: connection.password.as_ref().map(|_| "app".to_owned()),
             password: connection.password.as_deref().map(Into::into),
             connect_timeout: Duration::from_secs(4),
-            // Long enough for a busy machine; what is never confirmed takes as long to be given up.
+            // Long enough for a busy machine; a message without confirmation takes as long to fail.
             ack_timeout: Duration::from_secs(10),
             ..KafkaConfig::new([format!("127.0.0.1:{}", connection.port)])
         };
         Ok(Arc::new(KafkaSink::new(config)?))
     }
 
-    /// From the broker's database: a consumer would come in where the broker says that it is, and that way may be closed.
+    /// From the broker's database: a consumer would connect to the broker's advertised address, which may be blocked.
     async fn received(&mut self) -> Vec<Received> {
         let path = self.0.database();
         tokio::task::spawn_blocking(move || stored(&path)).await.unwrap()
     }
 
-    fn make_unroutable(&self, delivery: &mut Delivery) {
-        delivery.headers.insert("elsewhere", "missing");
+    fn make_unroutable(&self, outgoing: &mut Outgoing) {
+        outgoing.headers.insert("elsewhere", "missing");
     }
 
     async fn kill(&mut self) {
@@ -101,7 +101,7 @@ impl Broker for Private {
 fn stored(path: &Path) -> Vec<Received> {
     let database = Database::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).unwrap();
     database.busy_timeout(Duration::from_secs(30)).unwrap();
-    // One picture of both tables.
+    // One snapshot of both tables.
     database.execute_batch("begin").unwrap();
     let mut records = database
         .prepare("select topition, offset_id, v from record order by topition, offset_id")

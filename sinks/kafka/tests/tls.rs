@@ -1,9 +1,9 @@
-//! Encryption and logins, on a broker that speaks Kafka (tansu) behind a proxy that speaks TLS.
+//! Encryption and logins, on a Kafka-compatible broker (tansu) behind a TLS proxy.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// A broker that is reached by TLS, with a certificate for this host, and says that it is on localhost.
+    /// A broker behind TLS, with a certificate for this host, that advertises localhost.
     async fn with_certificate_for(host: &str) -> Self {
         let mut broker = Kafka::start().await;
         create(&broker.address(), "orders").await;
@@ -45,7 +45,7 @@ impl Scene {
         }
     }
 
-    /// Settings for the proxy on localhost, which trust this authority.
+    /// Settings for the proxy on localhost, with this CA.
     fn trusting(&self, authority: &Authority) -> KafkaConfig {
         let ca_file = self.folder.path().join("ca.pem");
         std::fs::write(&ca_file, authority.pem()).unwrap();
@@ -71,11 +71,12 @@ impl Scene {
             .unwrap()
     }
 
-    /// The broker is not used, which is told with all of these words, and it has got nothing.
+    /// Checks that the sink refuses the broker, that the errors contain all of these words, and that the broker
+    /// received nothing.
     async fn is_refused(&self, config: KafkaConfig, kind: ErrorKind, words: &[&str]) {
         let sink = KafkaSink::new(config).unwrap();
         let sent = batch(2);
-        // Both learn it from one try, which takes as long as the sink may wait.
+        // One attempt serves both, and takes as long as the sink may wait.
         let (checked, outcomes) = tokio::join!(sink.check(), sink.publish(&sent));
         let error = checked.unwrap_err();
         assert_eq!(error.kind(), kind, "{error}");
@@ -91,7 +92,7 @@ impl Scene {
     }
 }
 
-/// These settings, for a far side that never answers.
+/// These settings, with short timeouts for a server that never answers.
 fn impatient(config: KafkaConfig) -> KafkaConfig {
     KafkaConfig {
         connect_timeout: Duration::from_secs(2),
@@ -152,7 +153,7 @@ async fn a_broker_that_sends_us_to_another_host_than_its_certificate_is_for_gets
 async fn a_certificate_of_an_unknown_authority_is_refused_with_advice() {
     let scene = Scene::with_certificate_for("localhost").await;
     let strange = scene.trusting(&Authority::new());
-    // The system's authorities do not vouch for it, either.
+    // No CA of the system signed it, either.
     let system = KafkaConfig {
         tls: Some(TlsConfig::default()),
         ..plain(scene.proxy.port())
@@ -174,13 +175,17 @@ async fn who_wants_encryption_sends_nothing_without_it() {
         ..scene.config()
     };
     tokio::join!(
-        // tansu waits for the rest of what it takes for a very long request.
-        scene.is_refused(impatient(encrypted), ErrorKind::Unreachable, &["whether they want tls"]),
-        // And who does not want it, where it is wanted, is told.
+        // tansu reads the TLS handshake as the start of a very long request, and waits for its rest.
+        scene.is_refused(
+            impatient(encrypted),
+            ErrorKind::Unreachable,
+            &["whether the brokers require TLS"]
+        ),
+        // A client without TLS gets an error from a server with TLS.
         scene.is_refused(
             impatient(plain(scene.proxy.port())),
             ErrorKind::Unreachable,
-            &["whether they want tls"]
+            &["whether the brokers require TLS"]
         ),
     );
 }
@@ -196,7 +201,7 @@ async fn a_login_is_proved_over_tls_and_the_password_is_never_told() {
         ..scene.config()
     };
     let wrong = format!("{PASSWORD}-but-wrong");
-    let is_refused = |mechanism| scene.is_refused(logged_in(mechanism, &wrong), ErrorKind::Denied, &["the password"]);
+    let is_refused = |mechanism| scene.is_refused(logged_in(mechanism, &wrong), ErrorKind::Denied, &["password"]);
     tokio::join!(is_refused(Mechanism::ScramSha256), is_refused(Mechanism::ScramSha512));
     for mechanism in [Mechanism::ScramSha256, Mechanism::ScramSha512] {
         delivers(&KafkaSink::new(logged_in(mechanism, PASSWORD)).unwrap(), &batch(5)).await;

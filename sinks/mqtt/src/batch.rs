@@ -1,9 +1,9 @@
-//! A batch over one connection: everything sent, as far as the broker allows, and every confirmation awaited.
+//! Publishes a batch on one connection: sends as many messages as the broker allows, and waits for all confirmations.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::Fate;
 use tokio::time::{Instant, timeout_at};
 
@@ -15,11 +15,11 @@ use crate::{MqttConfig, error};
 
 const NOT_AUTHORIZED: u8 = 0x87;
 
-/// How many bytes are written at a time; more is encoded when these are gone.
+/// How many bytes are encoded before they are written.
 const ENOUGH: usize = 256 * 1024;
 
-/// Publishes a part of a batch. One fate a message, in its order.
-pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[&Arc<Delivery>]) -> Vec<Fate> {
+/// Publishes a part of a batch. Returns one fate per message, in order.
+pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[&Arc<Outgoing>]) -> Vec<Fate> {
     let deadline = Instant::now() + config.ack_timeout;
     let mut pass = Pass {
         used,
@@ -34,17 +34,20 @@ pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[&Arc<De
             pass.used.done();
             pass.outcomes.into_iter().flatten().map(Fate::Settled).collect()
         }
-        // The connection goes with the pass: what still comes in would be taken for another batch's.
+        // The connection is dropped with the pass. Otherwise a late confirmation would be read as another batch's.
         Ok(Err(end)) => {
             let fate = if end.may_be_due_to_a_message() {
                 Fate::Broken
             } else {
                 Fate::Settled
             };
-            pass.cut_short(&fate(error::lost(&end)), &fate(error::unsent(&end)))
+            pass.cut_short(
+                &fate(error::lost(&config.url, &end)),
+                &fate(error::unsent(&config.url, &end)),
+            )
         }
         Err(_) => {
-            let (unknown, unsent) = (error::unconfirmed(), error::stuck());
+            let (unknown, unsent) = (error::unconfirmed(&config.url), error::stuck(&config.url));
             pass.cut_short(&Fate::Settled(unknown), &Fate::Settled(unsent))
         }
     }
@@ -55,37 +58,38 @@ pub(crate) async fn publish(used: Use<'_>, config: &MqttConfig, batch: &[&Arc<De
 pub(crate) enum End {
     /// It broke.
     Broken(Broken),
-    /// The broker ended it, with a code and perhaps a reason.
+    /// The broker closed it, with a code and possibly a reason.
     Said(u8, Option<String>),
-    /// The broker sent something that a publisher never gets.
+    /// The broker sent a packet that a publisher never gets.
     Nonsense,
 }
 
 impl End {
-    /// Whether one message may be what the broker ended it for: one that is too large, or, with a broker that has no other way to
-    /// say so, one that we may not publish.
+    /// Whether a single message may be the cause: one that is too large, or, with a broker that has no other way to
+    /// report it, one that the user may not publish.
     fn may_be_due_to_a_message(&self) -> bool {
         match self {
             Self::Broken(Broken::Closed | Broken::Io(_)) => true,
             Self::Broken(Broken::Malformed) | Self::Nonsense => false,
-            // Busy, shutting down, keep alive, taken over, too much at a time, too fast, by an administrator, elsewhere.
+            // Busy, shutting down, keep alive, taken over, too much at a time, too fast, by an administrator,
+            // elsewhere.
             Self::Said(code, _) => !matches!(code, 0x89 | 0x8B | 0x8D | 0x8E | 0x93 | 0x96 | 0x98 | 0x9C..=0x9F),
         }
     }
 }
 
-/// Where a message is between us and the broker.
+/// A message that is sent and not confirmed.
 struct Waiting {
     index: usize,
-    /// QoS 2: the broker has it, and the second half is on its way.
+    /// QoS 2: the broker has confirmed the first half.
     is_received: bool,
 }
 
 struct Pass<'a> {
     used: Use<'a>,
     config: &'a MqttConfig,
-    batch: &'a [&'a Arc<Delivery>],
-    /// The first message that was not encoded yet.
+    batch: &'a [&'a Arc<Outgoing>],
+    /// The index of the first message that is not encoded yet.
     next: usize,
     waiting: BTreeMap<u16, Waiting>,
     outcomes: Vec<Option<Outcome>>,
@@ -96,7 +100,7 @@ impl Pass<'_> {
         loop {
             self.fill();
             if self.waiting.is_empty() {
-                // What is left to write: the second half of a message that the broker refused meanwhile.
+                // The rest to write: the second half of a message that the broker refused meanwhile.
                 return self.used.stream.flush().await.map_err(End::Broken);
             }
             let packet = self.used.stream.next().await.map_err(End::Broken)?;

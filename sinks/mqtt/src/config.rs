@@ -8,30 +8,31 @@ use serde::{Deserialize, Serialize};
 
 use crate::topic;
 
-/// Which protocol is spoken.
+/// The version of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Version {
     /// MQTT 5.
     #[default]
     #[serde(rename = "5")]
     V5,
-    /// MQTT 3.1.1: no headers, and no word about why a broker does not take a message.
+    /// MQTT 3.1.1: it has no headers, and brokers cannot report why they refuse a message.
     #[serde(rename = "3.1.1")]
     V311,
 }
 
-/// How a message is confirmed. There is no 0: nobody would confirm anything.
+/// How a message is confirmed. QoS 0 is not supported, because it has no confirmation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 pub enum Qos {
-    /// Once or more: one confirmation.
+    /// QoS 1: one confirmation. A message may arrive more than once.
     #[default]
     AtLeastOnce,
-    /// Once per connection: two confirmations. A message that is sent again after a failure is another one for the broker.
+    /// QoS 2: two confirmations. A message arrives once per connection; one that is sent again after a failure is a new
+    /// message for the broker.
     ExactlyOnce,
 }
 
-/// Which broker, which topic, and who we are.
+/// The broker, the topic and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MqttConfig {
@@ -40,29 +41,29 @@ pub struct MqttConfig {
     /// `"5"` unless set, or `"3.1.1"`.
     #[serde(default)]
     pub version: Version,
-    /// The topic of a message; `{topic}` unless set. In what the fields contain, `+`, `#`, `$`, `%` and control characters
-    /// are percent-encoded, and so is `/` except in the message's topic.
+    /// The topic of a message; `{topic}` unless set. In fields, `+`, `#`, `$`, `%` and control characters are
+    /// percent-encoded, and so is `/` except in the message's topic.
     #[serde(default = "topic_template")]
     pub topic: Template,
     /// 1 unless set, or 2.
     #[serde(default)]
     pub qos: Qos,
-    /// Whether the broker keeps the last message of each topic for those who come later; `false` unless set.
+    /// Whether the broker keeps the last message of each topic for later subscribers; `false` unless set.
     #[serde(default)]
     pub retain: bool,
-    /// How messages are written: `raw` unless set, with 3.1.1 `envelope`.
+    /// The format of messages: `raw` unless set; with 3.1.1 `envelope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// Allows formats that need headers with 3.1.1, which has none: consumers then cannot see a message's id.
+    /// Allows formats that need headers with 3.1.1, which has none: consumers then do not get a message's id.
     #[serde(default)]
     pub without_id: bool,
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// For how long the broker keeps a message for those who are away (MQTT 5); not set: for ever.
+    /// How long the broker keeps a message for disconnected subscribers (MQTT 5); without a limit unless set.
     #[serde(default, with = "duration::option", skip_serializing_if = "Option::is_none")]
     pub message_expiry: Option<Duration>,
-    /// Our name at the broker; a random one unless set. Two relays with one name throw each other out.
+    /// The client identifier; random unless set. With the same one, two relays disconnect each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
     /// The user, if not in the URL.
@@ -71,7 +72,7 @@ pub struct MqttConfig {
     /// The user's password, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// Whom to trust, with `mqtts://`.
+    /// TLS settings, for `mqtts://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
@@ -80,19 +81,19 @@ pub struct MqttConfig {
     /// How long a batch waits for its confirmations; 5 s unless set.
     #[serde(default = "ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
-    /// How many messages may be sent and not confirmed: what the broker allows, at most 1000, unless set; 20 with 3.1.1.
+    /// How many unconfirmed messages may be sent: the broker's limit, at most 1000, unless set; 20 with 3.1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u16>,
-    /// The largest packet that the broker takes, in bytes. With MQTT 5 it says so itself.
+    /// The largest packet that the broker accepts, in bytes. With MQTT 5 the broker reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_packet_bytes: Option<usize>,
 }
 
 impl MqttConfig {
-    /// The defaults for a broker.
+    /// The settings for a broker, all others with their defaults.
     ///
     /// # Errors
-    /// When the URL cannot be read.
+    /// When the URL cannot be parsed.
     pub fn new(url: &str) -> Result<Self> {
         Ok(Self {
             url: Address::parse(url)?,
@@ -115,7 +116,7 @@ impl MqttConfig {
         })
     }
 
-    /// How messages are written.
+    /// The format of messages.
     pub fn format(&self) -> Format {
         self.format.unwrap_or(match self.version {
             Version::V5 => Format::Raw,
@@ -123,41 +124,42 @@ impl MqttConfig {
         })
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         self.url.with_scheme(&["mqtt", "mqtts"])?;
         if self.tls.is_some() && self.url.reveal().scheme() != "mqtts" {
             return invalid(
-                "the MQTT sink has TLS settings, but its url starts with mqtt://",
-                "use mqtts://",
+                "the MQTT sink has tls, but its url starts with mqtt://",
+                "use mqtts://, or remove tls",
             );
         }
         let has_password = self.password.is_some() || self.url.reveal().password().is_some();
         if has_password && self.user.is_none() && self.url.reveal().username().is_empty() {
-            return invalid("the MQTT sink has a password but no user", "give both, or none");
+            return invalid("the MQTT sink has a password but no user", "set both, or neither");
         }
         let wants_headers = matches!(self.format(), Format::Raw | Format::CloudEventsBinary);
         if self.version == Version::V311 && wants_headers && !self.without_id {
             return invalid(
-                "MQTT 3.1.1 has no headers, so that consumers could not see a message's id",
-                "use format = \"envelope\" or \"cloudevents\", or version = \"5\"; without_id = true if it has to be so",
+                "MQTT 3.1.1 has no headers, so with this format of the MQTT sink consumers would not get a message's \
+                 id",
+                "use format = \"envelope\" or \"cloudevents\", or version = \"5\"; or accept it with without_id = true",
             );
         }
         if self.version == Version::V311 && self.message_expiry.is_some() {
             return invalid(
                 "message_expiry of the MQTT sink needs MQTT 5",
-                "take it out, or use version = \"5\"",
+                "remove it, or use version = \"5\"",
             );
         }
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = topic::check(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "the topic of the MQTT sink cannot be used").because(why);
-            return Err(error.next_step("write it like orders/placed or {topic}"));
+            let error = Error::new(ErrorKind::Invalid, "topic of the MQTT sink cannot be used").because(why);
+            return Err(error.next_step("use a topic like orders/placed or {topic}"));
         }
         let seconds = self.message_expiry.map(|expiry| expiry.as_secs());
         if seconds.is_some_and(|seconds| seconds == 0 || u32::try_from(seconds).is_err()) {
@@ -167,7 +169,7 @@ impl MqttConfig {
         if is_zero || self.max_in_flight == Some(0) || self.max_packet_bytes == Some(0) {
             return invalid(
                 "connect_timeout, ack_timeout, max_in_flight or max_packet_bytes of the MQTT sink is 0",
-                "use more, or take the line out for the default",
+                "use a larger value, or remove the setting for the default",
             );
         }
         if let Some(tls) = &self.tls {
@@ -184,8 +186,8 @@ impl TryFrom<u8> for Qos {
         match level {
             1 => Ok(Self::AtLeastOnce),
             2 => Ok(Self::ExactlyOnce),
-            0 => Err("qos 0 confirms nothing: use 1 or 2"),
-            _ => Err("qos is 1 or 2"),
+            0 => Err("qos 0 has no confirmation: use 1 or 2"),
+            _ => Err("qos must be 1 or 2"),
         }
     }
 }
@@ -200,7 +202,7 @@ impl From<Qos> for u8 {
 }
 
 fn topic_template() -> Template {
-    // A template of one field is one.
+    // This template always parses.
     "{topic}".parse().unwrap_or_else(|_| unreachable!())
 }
 

@@ -1,4 +1,4 @@
-//! Introducing ourselves to a broker.
+//! Connecting to a broker.
 
 use std::sync::Arc;
 
@@ -6,43 +6,50 @@ use bytes::BytesMut;
 use mqtt_protocol_core::mqtt::packet::{Packet, v3_1_1, v5_0};
 use mqtt_protocol_core::mqtt::result_code::MqttError;
 use sendoff::{Error, ErrorKind, Result, Uuid};
-use sendoff_wire::{Dial, Refusal};
+use sendoff_wire::{Connect, Refusal};
 
 use crate::link::{Link, Terms};
 use crate::packet::{Incoming, put};
 use crate::stream::Stream;
 use crate::{MqttConfig, Version, error};
 
-/// How many messages a 3.1.1 broker is sent without a confirmation; it cannot say how many it likes. Mosquitto and others
-/// keep twenty.
+/// How many unconfirmed messages a 3.1.1 broker gets; it cannot report a limit. Mosquitto and others allow twenty.
 const WINDOW_311: u16 = 20;
 const WINDOW_5: u16 = 1000;
 const LONGEST_TEXT: usize = 65_535;
 
-pub(crate) struct Dialer(pub(crate) Arc<MqttConfig>);
+pub(crate) struct Connector(pub(crate) Arc<MqttConfig>);
 
-impl Dial for Dialer {
+impl Connect for Connector {
     type Connection = Link;
 
-    async fn dial(&self) -> Result<Link, Refusal> {
+    async fn connect(&self) -> Result<Link, Refusal> {
         let config = &self.0;
         let mut stream = Stream::open(config).await?;
         put_connect(config, &mut stream.out)?;
-        let answer = stream.next().await.map_err(|broken| error::turned_away(&broken))?;
+        let answer = stream
+            .next()
+            .await
+            .map_err(|broken| error::turned_away(&config.url, &broken))?;
         let Incoming::ConnAck { code, told } = answer else {
-            return Err(error::not_mqtt());
+            return Err(error::not_mqtt(&config.url));
         };
         if code != 0 {
-            return Err(error::refused(config.version, code, told.reason.as_deref()));
+            return Err(error::refused(
+                &config.url,
+                config.version,
+                code,
+                told.reason.as_deref(),
+            ));
         }
         if told.maximum_qos.is_some_and(|most| most < u8::from(config.qos)) {
-            return Err(error::qos_too_high(u8::from(config.qos)));
+            return Err(error::qos_too_high(&config.url, u8::from(config.qos)));
         }
         if config.retain && told.retain_available == Some(0) {
-            return Err(error::no_retain());
+            return Err(error::no_retain(&config.url));
         }
         let window = match config.version {
-            // What it does not say is 65535.
+            // The default of MQTT 5 is 65535.
             Version::V5 => told
                 .receive_maximum
                 .unwrap_or(u16::MAX)
@@ -58,13 +65,17 @@ impl Dial for Dialer {
         Ok(Link::new(stream, terms))
     }
 
+    fn address(&self) -> String {
+        self.0.url.to_string()
+    }
+
     fn is_usable(&self, link: &Link) -> bool {
         link.is_usable()
     }
 }
 
-/// A clean session: what was not confirmed is the relay's to send again, not the broker's to remember. No keep-alive:
-/// nothing runs while there is nothing to send.
+/// Writes CONNECT. The session is clean: the relay sends unconfirmed messages again, not the broker. There is no
+/// keep-alive, because nothing runs while there is nothing to send.
 fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
     let url = config.url.reveal();
     let user = match &config.user {
@@ -86,7 +97,7 @@ fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
     {
         check_length(text.len())?;
     }
-    // Written out for both: the versions have types of their own.
+    // A macro, because each version has its own types.
     macro_rules! connect {
         ($version:ident) => {{
             let connect = $version::Connect::builder().clean_start(true).keep_alive(0);
@@ -112,24 +123,24 @@ fn check_length(size: usize) -> Result<()> {
     if size <= LONGEST_TEXT {
         return Ok(());
     }
-    let what = "the client_id, user or password of the MQTT sink is too long";
+    let what = "client_id, user or password of the MQTT sink is too long";
     Err(Error::new(ErrorKind::Invalid, what)
-        .because(format!("it has {size} bytes, and MQTT has room for {LONGEST_TEXT}"))
+        .because(format!("it has {size} bytes, and MQTT allows {LONGEST_TEXT}"))
         .next_step("use a shorter one"))
 }
 
 fn unwritable(error: MqttError) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        "the client_id, user or password of the MQTT sink cannot be used",
+        "client_id, user or password of the MQTT sink cannot be used",
     )
     .because(error.to_string())
-    .next_step("use others")
+    .next_step("use text without control characters")
 }
 
-/// What stands in a URL, without its percent signs.
+/// Percent-decodes a part of a URL.
 fn plain(text: &str) -> String {
-    // Parsing a form's value decodes it; `+` has to survive that.
+    // Parsing a form value decodes it; `+` must stay `+`.
     let escaped = format!("v={}", text.replace('+', "%2B"));
     let value = url::form_urlencoded::parse(escaped.as_bytes()).next();
     value.map(|(_, value)| value.into_owned()).unwrap_or_default()

@@ -1,4 +1,4 @@
-//! From a message to a PUBLISH packet.
+//! Encodes a message as a PUBLISH packet.
 
 use bytes::BytesMut;
 use mqtt_protocol_core::mqtt::packet as mqtt;
@@ -6,33 +6,33 @@ use mqtt_protocol_core::mqtt::packet::{
     GenericPacketTrait as _, Packet, Properties, PropertiesSize as _, v3_1_1, v5_0,
 };
 use mqtt_protocol_core::mqtt::result_code::MqttError;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Encoded, Names};
 
 use crate::packet::put;
 use crate::{MqttConfig, Qos, Version, error, topic};
 
-/// CloudEvents' attributes, as the MQTT binding writes them: with nothing in front.
+/// CloudEvents attributes have no prefix in the MQTT binding.
 const NAMES: Names = Names { prefix: "" };
-/// The protocol has no room for a larger packet.
+/// The largest packet of the protocol.
 const LARGEST: usize = 268_435_455;
-/// What a packet has beside its topic, its properties and its body, at most.
+/// The most bytes of a packet in addition to its topic, its properties and its body.
 const FRAME: usize = 16;
 const LONGEST_TEXT: usize = 65_535;
 
-/// Appends a message; `limit` is the largest packet that the broker takes. On a refusal nothing is appended.
+/// Appends a message; `limit` is the largest packet that the broker accepts. On an error nothing is appended.
 pub(crate) fn put_publish(
     config: &MqttConfig,
-    delivery: &Delivery,
+    outgoing: &Outgoing,
     id: u16,
     limit: Option<usize>,
     out: &mut BytesMut,
 ) -> Result<(), Outcome> {
-    let filled = config.topic.fill_named(delivery, topic::escape);
+    let filled = config.topic.fill_named(outgoing, topic::escape);
     let topic = filled.map_err(|unfilled| Outcome::Permanent(unfilled.to_string().into()))?;
     topic::check(&topic).map_err(|why| error::bad_topic(&topic, why))?;
-    let encoded = config.format().encode(delivery, &config.source, NAMES);
+    let encoded = config.format().encode(outgoing, &config.source, NAMES);
     let properties = match config.version {
         Version::V5 => properties(config, &encoded)?,
         Version::V311 => Properties::new(),

@@ -10,25 +10,25 @@ use tokio::time::{Instant, timeout};
 use crate::packet::{self, Incoming};
 use crate::stream::Stream;
 
-/// A connection that has rested for longer is asked for a sign of life: routers forget silent ones without a word.
+/// A connection that was idle for longer is checked with a ping: routers drop idle connections silently.
 const REST: Duration = Duration::from_secs(10);
-/// How long the sign of life may take.
+/// How long the answer to the ping may take.
 const SIGN_OF_LIFE: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// What the broker allows.
+/// The broker's limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Terms {
     /// How many messages may be unconfirmed.
     pub(crate) window: usize,
     /// The largest packet, if there is a limit.
     pub(crate) largest: Option<usize>,
-    /// After how many silent seconds the broker gives us up.
+    /// After how many idle seconds the broker closes the connection.
     pub(crate) keep_alive: Option<u16>,
 }
 
-/// A connection. Whoever uses it takes the stream out, and puts it back only when nothing is left open: a batch that is
-/// dropped in the middle takes the stream with it, so that its confirmations cannot be taken for another batch's.
+/// A connection. A batch takes the stream out, and puts it back only when nothing is left open. If the batch is dropped
+/// before, the stream is dropped with it, so that no confirmation can be read as another batch's.
 pub(crate) struct Link {
     terms: Terms,
     is_gone: AtomicBool,
@@ -69,7 +69,7 @@ impl Link {
         !self.is_gone.load(Relaxed)
     }
 
-    /// Takes the connection for one batch, if it still lives; if not, it is not usable from now on.
+    /// Takes the connection for one batch, if it still works; otherwise it is not usable from now on.
     pub(crate) async fn take(&self) -> Option<Use<'_>> {
         let used = self.try_take().await;
         if used.is_none() {
@@ -90,7 +90,7 @@ impl Link {
         let lives = if since.elapsed() > rest {
             timeout(SIGN_OF_LIFE, sign_of_life(&mut stream)).await == Ok(true)
         } else {
-            // Between two batches a broker has nothing to say but good bye. The runtime has to look at the socket once.
+            // Between two batches a broker sends nothing except DISCONNECT. The runtime must poll the socket once.
             tokio::task::yield_now().await;
             stream.next().now_or_never().is_none()
         };
@@ -102,7 +102,7 @@ impl Link {
         })
     }
 
-    /// Ends it in good order.
+    /// Closes it with DISCONNECT.
     pub(crate) async fn end(&self) {
         self.is_gone.store(true, Relaxed);
         if let Some(mut resting) = self.place.lock().await.take() {
@@ -117,7 +117,7 @@ async fn sign_of_life(stream: &mut Stream) -> bool {
 }
 
 impl Use<'_> {
-    /// Gives the connection back: every message was answered.
+    /// Returns the connection: every message was answered.
     pub(crate) fn done(self) {
         let Self {
             stream,

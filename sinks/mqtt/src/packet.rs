@@ -1,4 +1,5 @@
-//! The packets that a broker sends to a publisher, and the small ones that a publisher sends, by `mqtt-protocol-core`.
+//! Reads the packets that a broker sends to a publisher, and writes the small ones of a publisher, with
+//! `mqtt-protocol-core`.
 
 use bytes::{Buf as _, BufMut as _, BytesMut};
 use mqtt_protocol_core::mqtt::common::Cursor;
@@ -9,9 +10,9 @@ use mqtt_protocol_core::mqtt::result_code::MqttError;
 use crate::Version;
 use crate::told::Told;
 
-/// No answer to a publisher is longer.
+/// The longest answer to a publisher.
 const LARGEST: u32 = 1 << 20;
-/// How the packets begin that a publisher gets.
+/// The first bytes of the packets that a publisher gets.
 const ANSWERS: [FixedHeader; 6] = [
     FixedHeader::Connack,
     FixedHeader::Puback,
@@ -21,20 +22,20 @@ const ANSWERS: [FixedHeader; 6] = [
     FixedHeader::Disconnect,
 ];
 
-/// What a broker said.
+/// A packet from the broker.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Incoming {
-    /// The answer to our CONNECT; 0 is yes.
+    /// The answer to CONNECT; code 0 means accepted.
     ConnAck { code: u8, told: Told },
-    /// QoS 1: it has the message, or says why not.
+    /// QoS 1: the message is accepted, or refused with a code.
     PubAck(Ack),
     /// QoS 2, first half.
     PubRec(Ack),
     /// QoS 2, second half.
     PubComp(Ack),
-    /// It is alive.
+    /// The answer to a ping.
     PingResp,
-    /// It ends the connection (MQTT 5).
+    /// The broker closes the connection (MQTT 5).
     Disconnect { code: u8, told: Told },
 }
 
@@ -42,7 +43,7 @@ pub(crate) enum Incoming {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Ack {
     pub(crate) id: u16,
-    /// 0 with 3.1.1, which knows no other.
+    /// Always 0 with 3.1.1.
     pub(crate) code: u8,
     pub(crate) reason: Option<String>,
 }
@@ -51,11 +52,11 @@ pub(crate) struct Ack {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
 
-/// Makes packets of bytes.
+/// Parses packets.
 pub(crate) struct Reader {
     version: Version,
     builder: PacketBuilder,
-    /// Whether a packet has come in part.
+    /// Whether a packet has arrived in part.
     is_inside: bool,
 }
 
@@ -68,10 +69,10 @@ impl Reader {
         }
     }
 
-    /// Takes the next packet out of what was read; `None` when it has not come as a whole.
+    /// Takes the next packet out of the buffer; `None` when it is not complete.
     pub(crate) fn next(&mut self, buffer: &mut BytesMut) -> Result<Option<Incoming>, Malformed> {
         let Some(&first) = buffer.first() else { return Ok(None) };
-        // Said at once, or something else than MQTT would be waited for in vain.
+        // Checked first; otherwise the sink would wait for the rest of an answer that is not MQTT.
         if !self.is_inside && !ANSWERS.iter().any(|answer| answer.as_u8() == first) {
             return Err(Malformed);
         }
@@ -100,7 +101,7 @@ impl From<MqttError> for Malformed {
 fn read_5(packet: &RawPacket) -> Result<Incoming, Malformed> {
     let ack = |id, code: Option<u8>, properties: &Option<Vec<Property>>| Ack {
         id,
-        // Left out when it is 0.
+        // The code may be left out when it is 0.
         code: code.unwrap_or(0),
         reason: Told::of(properties.iter().flatten()).reason,
     };
@@ -110,7 +111,7 @@ fn read_5(packet: &RawPacket) -> Result<Incoming, Malformed> {
                 code: connack.reason_code() as u8,
                 told: Told::of(connack.props()),
             },
-            // A broker that knows only 3.1.1 says so in its own words.
+            // A broker that supports only 3.1.1 answers in 3.1.1's form.
             Err(_) => read_311(packet)?,
         },
         4 => {
@@ -169,19 +170,19 @@ pub(crate) fn put(packet: &Packet, out: &mut BytesMut) {
     }
 }
 
-/// QoS 2: go on with the second half.
+/// QoS 2: starts the second half.
 pub(crate) fn put_pubrel(version: Version, id: u16, out: &mut BytesMut) {
     let pubrel = match version {
         Version::V5 => v5_0::Pubrel::builder().packet_id(id).build().map(Packet::from),
         Version::V311 => v3_1_1::Pubrel::builder().packet_id(id).build().map(Packet::from),
     };
-    // Only the id 0 is refused, and no packet that was read has it.
+    // Only the id 0 is invalid, and no received packet has it.
     if let Ok(pubrel) = pubrel {
         put(&pubrel, out);
     }
 }
 
-/// Are you there?
+/// Appends PINGREQ.
 pub(crate) fn put_pingreq(version: Version, out: &mut BytesMut) {
     let pingreq = match version {
         Version::V5 => v5_0::Pingreq::new().into(),
@@ -190,7 +191,7 @@ pub(crate) fn put_pingreq(version: Version, out: &mut BytesMut) {
     put(&pingreq, out);
 }
 
-/// Good bye.
+/// Appends DISCONNECT.
 pub(crate) fn put_disconnect(version: Version, out: &mut BytesMut) {
     let disconnect = match version {
         Version::V5 => v5_0::Disconnect::builder().build().map(Packet::from),

@@ -5,55 +5,55 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Error, Outcome, Result, Sink};
-use sendoff_wire::{Fate, Line, Parts};
+use sendoff::{Error, Outcome, Outgoing, Result, Sink};
+use sendoff_wire::{Connections, Fate, Parts};
 
-use crate::connect::Dialer;
+use crate::connect::Connector;
 use crate::{MqttConfig, batch, error};
 
-/// How many connections in a row may turn out to be dead.
+/// How many connections in a row may fail before the sink is down.
 const MOST_TRIES: usize = 3;
 
-/// The sink.
+/// Publishes messages to an MQTT broker.
 pub struct MqttSink {
     config: Arc<MqttConfig>,
-    line: Line<Dialer>,
+    connections: Connections<Connector>,
 }
 
 impl MqttSink {
-    /// Sets it up. The connection is made by the first batch, or by [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: MqttConfig) -> Result<Self> {
         config.validate()?;
         let config = Arc::new(config);
-        let line = Line::new(Dialer(Arc::clone(&config)), config.connect_timeout);
-        Ok(Self { config, line })
+        let connections = Connections::new(Connector(Arc::clone(&config)), config.connect_timeout);
+        Ok(Self { config, connections })
     }
 
-    /// Sends a part of a batch by the connection there is, or a new one. No other batch uses it meanwhile.
-    async fn send(&self, messages: &[&Arc<Delivery>]) -> Vec<Fate> {
+    /// Sends a part of a batch on the open connection, or on a new one. No other batch uses it meanwhile.
+    async fn send(&self, messages: &[&Arc<Outgoing>]) -> Vec<Fate> {
         for _ in 0..MOST_TRIES {
-            let link = match self.line.get().await {
+            let link = match self.connections.get().await {
                 Ok(link) => link,
                 Err(refusal) => return vec![Fate::Settled(refusal.outcome()); messages.len()],
             };
-            // Nothing was sent through a connection that cannot be taken: another one may be tried.
+            // A connection that cannot be taken has sent nothing, so another one can be tried.
             if let Some(used) = link.take().await {
                 return batch::publish(used, &self.config, messages).await;
             }
         }
-        vec![Fate::Settled(error::unsteady()); messages.len()]
+        vec![Fate::Settled(error::unsteady(&self.config.url)); messages.len()]
     }
 }
 
 #[async_trait]
 impl Sink for MqttSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let mut parts = Parts::new(batch.len());
         while let Some(part) = parts.next() {
-            let messages: Vec<&Arc<Delivery>> = part.iter().map(|place| &batch[*place]).collect();
+            let messages: Vec<&Arc<Outgoing>> = part.iter().map(|place| &batch[*place]).collect();
             let fates = self.send(&messages).await;
             parts.settle(&part, fates);
         }
@@ -70,17 +70,17 @@ impl Sink for MqttSink {
     }
 
     async fn check(&self) -> Result<()> {
-        let link = self.line.get().await.map_err(Error::from)?;
+        let link = self.connections.get().await.map_err(Error::from)?;
         if let Some(used) = link.take().await {
             used.done();
             return Ok(());
         }
-        // It had rested too long; a new one shows whether the broker is there.
-        self.line.get().await.map(drop).map_err(Error::from)
+        // The idle connection was dead; a new one shows whether the broker is reachable.
+        self.connections.get().await.map(drop).map_err(Error::from)
     }
 
     async fn close(&self) {
-        if let Some(link) = self.line.hang_up().await {
+        if let Some(link) = self.connections.close().await {
             link.end().await;
         }
     }

@@ -16,26 +16,26 @@ use crate::{MqttConfig, Version, error};
 trait Duplex: AsyncRead + AsyncWrite + Send + Unpin {}
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Duplex for T {}
 
-/// A connection, with what was read and not understood yet, and what is to be written.
+/// A connection, with its read and write buffers.
 pub(crate) struct Stream {
     reader: ReadHalf<Box<dyn Duplex>>,
     writer: WriteHalf<Box<dyn Duplex>>,
     pub(crate) version: Version,
     packets: Reader,
     read: BytesMut,
-    /// What goes out next; append to it.
+    /// The bytes to write next; append to it.
     pub(crate) out: BytesMut,
     is_flushed: bool,
 }
 
-/// Why a connection is no more.
+/// Why a connection ended.
 #[derive(Debug)]
 pub(crate) enum Broken {
-    /// The other side closed it.
+    /// The broker closed it.
     Closed,
-    /// Something between us did.
+    /// An I/O error.
     Io(io::Error),
-    /// The other side speaks something else.
+    /// The bytes are not MQTT.
     Malformed,
 }
 
@@ -47,13 +47,14 @@ impl Stream {
         let port = url.port().unwrap_or(if is_encrypted { 8883 } else { 1883 });
         let tcp = TcpStream::connect((host.as_str(), port))
             .await
-            .map_err(|error| error::unreachable(&error))?;
-        tcp.set_nodelay(true).map_err(|error| error::unreachable(&error))?;
+            .map_err(|error| error::unreachable(&config.url, &error))?;
+        tcp.set_nodelay(true)
+            .map_err(|error| error::unreachable(&config.url, &error))?;
         let duplex: Box<dyn Duplex> = if is_encrypted {
             let tls = config.tls.clone().unwrap_or_default().client()?;
-            let name = ServerName::try_from(host).map_err(|_| error::bad_host())?;
+            let name = ServerName::try_from(host).map_err(|_| error::bad_host(&config.url))?;
             let connecting = TlsConnector::from(Arc::new(tls)).connect(name, tcp);
-            Box::new(connecting.await.map_err(|error| error::tls(&error))?)
+            Box::new(connecting.await.map_err(|error| error::tls(&config.url, &error))?)
         } else {
             Box::new(tcp)
         };
@@ -69,7 +70,7 @@ impl Stream {
         })
     }
 
-    /// The next packet, writing meanwhile what is to be written. Nothing is lost when the future is dropped.
+    /// Reads the next packet, and writes meanwhile. Dropping the future loses nothing.
     pub(crate) async fn next(&mut self) -> Result<Incoming, Broken> {
         loop {
             if let Some(packet) = self.packets.next(&mut self.read).map_err(|_| Broken::Malformed)? {
@@ -79,7 +80,7 @@ impl Stream {
         }
     }
 
-    /// Writes all that is to be written, reading meanwhile what comes.
+    /// Writes all pending bytes, and reads meanwhile.
     pub(crate) async fn flush(&mut self) -> Result<(), Broken> {
         while !self.out.is_empty() || !self.is_flushed {
             self.progress().await?;
@@ -87,7 +88,7 @@ impl Stream {
         Ok(())
     }
 
-    /// Reads or writes some. Both at once, because two sides that only write wait for each other for ever.
+    /// Reads or writes some bytes. It does both, because two sides that only write would block each other forever.
     async fn progress(&mut self) -> Result<(), Broken> {
         let Self {
             reader,
@@ -123,7 +124,7 @@ impl Stream {
         }
     }
 
-    /// Says good bye.
+    /// Sends DISCONNECT.
     pub(crate) async fn close(&mut self) {
         packet::put_disconnect(self.version, &mut self.out);
         if self.flush().await.is_ok() {

@@ -1,8 +1,8 @@
-//! What a broker tells a publisher in the properties of MQTT 5.
+//! The properties of MQTT 5 that matter to a publisher.
 
 use mqtt_protocol_core::mqtt::packet::Property;
 
-/// What of it matters.
+/// The values of the properties.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Told {
     pub(crate) reason: Option<String>,

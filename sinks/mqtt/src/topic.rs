@@ -1,12 +1,13 @@
-//! Topics: levels with slashes in between.
+//! Topics: levels separated by slashes.
 
 use sendoff_wire::escape::{is_unsafe, percent};
 
-/// Mosquitto ends the connection of who sends more.
+/// Mosquitto closes the connection after a topic with more levels.
 const MOST_LEVELS: usize = 200;
 const LONGEST: usize = 65_535;
 
-/// Appends what a field contains, so that it is part of one level, or, of a message's topic, of as many as it has slashes.
+/// Appends the content of a field, escaped so that it stays within one level; the slashes of a message's topic still
+/// separate levels.
 pub(crate) fn escape(field: &str, value: &str, out: &mut String) {
     for letter in value.chars() {
         match letter {
@@ -18,7 +19,7 @@ pub(crate) fn escape(field: &str, value: &str, out: &mut String) {
     }
 }
 
-/// Whether a message can be published to it; if not, why.
+/// Checks a topic. The error is the cause.
 pub(crate) fn check(topic: &str) -> Result<(), &'static str> {
     if topic.is_empty() {
         return Err("it is empty");

@@ -1,9 +1,9 @@
-//! The duties of every sink, on a real broker, with both versions of the protocol.
+//! The sink conformance suite, on a real broker, with both versions of the protocol.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::sync::{Arc, Mutex};
@@ -77,7 +77,7 @@ impl SinkHarness for Harness {
     }
 }
 
-/// Subscribes to everything, again after every loss of the connection.
+/// Subscribes to all topics, again after every reconnect.
 struct Reader {
     received: Arc<Mutex<Vec<Publish>>>,
     /// How often it has subscribed.
@@ -131,7 +131,7 @@ impl Broker for Server {
             format: Some(connection.format),
             user: Some("app".to_owned()),
             password: Some(password.into()),
-            // With 3.1.1 a broker has no word for its limit.
+            // With 3.1.1 a broker cannot report its limit.
             max_packet_bytes: (self.version == Version::V311).then_some(LIMIT),
             ack_timeout: Duration::from_secs(3),
             ..MqttConfig::new(&format!("mqtt://127.0.0.1:{}", connection.port))?
@@ -163,8 +163,8 @@ impl Broker for Server {
     }
 }
 
-// QoS 2 has tests of its own: a broker hands such a message on only after our answer to its first confirmation, and the
-// suite wants to see it before.
+// QoS 2 has separate tests: a broker delivers such a message only after the answer to its first confirmation, and the
+// suite expects it before.
 fn main() -> std::process::ExitCode {
     run([("v5", Harness(Version::V5)), ("v311", Harness(Version::V311))])
 }

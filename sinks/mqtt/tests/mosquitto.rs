@@ -1,9 +1,9 @@
-//! A real broker: what its subscribers get, and what it refuses.
+//! A real broker: received and refused messages.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::sync::Arc;
@@ -85,7 +85,7 @@ async fn the_old_protocol_carries_envelopes() {
 async fn a_broker_that_allows_little_at_a_time_is_not_overrun() {
     let broker = Mosquitto::start_with(Options::lines(["max_inflight_messages 2"])).await;
     let mut subscriber = Subscriber::start(&broker).await;
-    // 3.1.1 has no word for it, so the settings have.
+    // A 3.1.1 broker cannot report its limit, so the settings have it.
     for (version, qos, max_in_flight) in [
         (Version::V5, Qos::AtLeastOnce, None),
         (Version::V5, Qos::ExactlyOnce, None),
@@ -117,11 +117,11 @@ async fn a_message_larger_than_the_broker_takes_is_permanent_and_names_both_size
     let outcomes = sink.publish(&messages).await;
     for at in [0, 2] {
         assert!(matches!(outcomes[at], Outcome::Permanent(_)), "{outcomes:?}");
-        assert!(text(&outcomes[at]).contains("the broker takes 4096"), "{outcomes:?}");
+        assert!(text(&outcomes[at]).contains("the broker accepts 4096"), "{outcomes:?}");
     }
     assert_eq!(outcomes[1], Outcome::Delivered);
     assert_eq!(&subscriber.next(1).await[0].topic[..], b"b");
-    // 3.1.1 has no word for it, so the settings have.
+    // A 3.1.1 broker cannot report its limit, so the settings have it.
     let old = MqttConfig {
         version: Version::V311,
         max_packet_bytes: Some(4096),
@@ -179,7 +179,7 @@ async fn a_topic_that_is_forbidden_fails_alone() {
     let folder = tempfile::tempdir().unwrap();
     let rules = folder.path().join("acl");
     std::fs::write(&rules, "topic write open/#\ntopic read #\n").unwrap();
-    // Without a limit of its queue, Mosquitto ends the connection of whom it refuses.
+    // Without a limit of its queue, Mosquitto closes the connection of a refused client.
     let lines = [
         "max_queued_messages 10000".to_owned(),
         format!("acl_file {}", rules.display()),
@@ -207,7 +207,7 @@ async fn a_topic_that_is_forbidden_fails_alone() {
         };
         for outcome in MqttSink::new(fixed).unwrap().publish(&messages).await {
             let down = matches!(&outcome, Outcome::SinkDown(reason) if reason.text().contains("not authorized"));
-            assert!(down, "it is the same for every message: {outcome:?}");
+            assert!(down, "every message has this topic: {outcome:?}");
         }
     }
 }
@@ -216,7 +216,7 @@ async fn a_topic_that_is_forbidden_fails_alone() {
 async fn who_may_not_log_in_is_told_without_the_password() {
     let folder = tempfile::tempdir().unwrap();
     let users = folder.path().join("users");
-    // What `mosquitto_passwd` makes out of hunter2.
+    // The output of `mosquitto_passwd` for hunter2.
     std::fs::write(&users, hashed("app", "hunter2", folder.path())).unwrap();
     let lines = [
         "allow_anonymous false".to_owned(),

@@ -1,22 +1,23 @@
-//! One message that the broker ends the connection for takes neither the sink down nor its neighbours with it.
+//! A message that makes the broker close the connection fails alone: the sink stays up, and other messages are
+//! delivered.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_mqtt::{MqttConfig, MqttSink, Version};
 use sendoff_testkit::servers::{Mosquitto, Options};
 
 mod scene;
 use scene::{Subscriber, batch, message, patient};
 
-async fn fails_alone(broker: &Mosquitto, version: Version, bad: Delivery) {
+async fn fails_alone(broker: &Mosquitto, version: Version, bad: Outgoing) {
     let mut subscriber = Subscriber::start(broker).await;
     let sink = MqttSink::new(MqttConfig {
         version,
@@ -29,7 +30,7 @@ async fn fails_alone(broker: &Mosquitto, version: Version, bad: Delivery) {
         sent.insert(at, Arc::clone(&bad));
         let mut outcomes = sink.publish(&sent).await;
         let own = outcomes.remove(at);
-        assert_eq!(outcomes, vec![Outcome::Delivered; 50], "beside {own:?} at {at}");
+        assert_eq!(outcomes, vec![Outcome::Delivered; 50], "with {own:?} at {at}");
         assert!(matches!(own, Outcome::Unknown(_)), "{own:?}");
         let mut left: HashSet<Vec<u8>> = (0..50).map(|number: usize| number.to_string().into_bytes()).collect();
         if version == Version::V5 {
@@ -38,14 +39,14 @@ async fn fails_alone(broker: &Mosquitto, version: Version, bad: Delivery) {
             }
         }
     }
-    // Alone it is charged as well: it is not the broker that is down.
+    // Alone it is charged as well: the broker is not down.
     let alone = sink.publish(&[bad]).await;
     assert!(matches!(alone[..], [Outcome::Unknown(_)]), "{alone:?}");
 }
 
 #[tokio::test]
 async fn a_packet_that_a_broker_ends_the_connection_for_fails_alone() {
-    // 3.1.1 has no word for the largest packet, and the settings need not have one.
+    // A 3.1.1 broker cannot report the largest packet, and the settings need not have it.
     let broker = Mosquitto::start_with(Options::lines(["max_packet_size 4096"])).await;
     fails_alone(&broker, Version::V311, message("open/a", vec![b'x'; 5000])).await;
 }

@@ -1,9 +1,9 @@
-//! Brokers that die, stop, come back, and are not who they say they are.
+//! Brokers that crash, hang, restart, or have a wrong certificate.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::sync::Arc;
@@ -37,7 +37,7 @@ async fn a_dead_broker_is_down_and_a_new_one_is_found() {
     sink.check().await.unwrap();
     delivers(&sink, &batch("orders/placed", 3)).await;
     broker.kill();
-    // The first batch after the crash may find the old connection before the crash is known.
+    // The first batch after the crash may still use the old connection.
     let outcomes = sink.publish(&batch("orders/placed", 3)).await;
     assert!(
         outcomes.iter().all(|outcome| *outcome != Outcome::Delivered),
@@ -67,7 +67,7 @@ async fn a_broker_that_dies_under_a_batch_leaves_unknown_what_was_sent_and_down_
             tokio::spawn(async move { sink.publish(&batch("orders/placed", 50)).await })
         };
         let mut publishing = std::pin::pin!(publishing);
-        // The batch is on its way when it has been waiting for a while: nobody answers.
+        // After a while without an answer, the batch is sent.
         assert!(timeout(Duration::from_millis(300), &mut publishing).await.is_err());
         broker.kill();
         let outcomes = timeout(Duration::from_secs(5), publishing).await.unwrap().unwrap();
@@ -159,7 +159,7 @@ async fn only_a_broker_with_the_right_name_is_trusted() {
             );
             is_down(&sink).await;
         }
-        // The system's authorities do not vouch for it.
+        // No CA of the system signed it.
         let stranger = MqttSink::new(MqttConfig::new(&broker.tls_url()).unwrap()).unwrap();
         assert_eq!(stranger.check().await.unwrap_err().kind(), ErrorKind::Denied);
     }
@@ -180,7 +180,7 @@ async fn a_broker_may_ask_who_we_are() {
     }
 }
 
-/// A broker that answers to the first bytes of a client with these, and to the next ones with those.
+/// A broker that answers each read from a client with the next of these.
 async fn scripted(answers: &'static [&'static [u8]]) -> MqttSink {
     scripted_for(Qos::AtLeastOnce, answers).await
 }
@@ -210,7 +210,8 @@ async fn scripted_for(qos: Qos, answers: &'static [&'static [u8]]) -> MqttSink {
 async fn codes_of_a_broker_decide_message_by_message() {
     let sink = scripted(&[
         b"\x20\x03\x00\x00\x00",
-        // Out of order, as brokers may: 3 quota exceeded, 1 no matching subscribers, 2 payload format invalid with a reason.
+        // Out of order, as brokers may: 3 quota exceeded, 1 no matching subscribers, 2 payload format invalid with a
+        // reason.
         b"\x40\x03\x00\x03\x97\x40\x03\x00\x01\x10\x40\x09\x00\x02\x99\x05\x1f\x00\x02no",
     ])
     .await;
@@ -231,7 +232,7 @@ async fn a_message_for_nobody_has_a_second_half_too() {
     const ANSWERS: &[&[u8]] = &[
         b"\x20\x03\x00\x00\x00",
         b"\x50\x03\x00\x01\x10",
-        // Only to who went on: sent to the next message, it would be nonsense.
+        // Valid only after PUBREL: in answer to the next message it would be an unexpected packet.
         b"\x70\x02\x00\x01",
         b"\x50\x03\x00\x02\x10",
         b"\x70\x02\x00\x02",
@@ -247,7 +248,7 @@ async fn a_broker_that_says_good_bye_is_quoted() {
     let outcomes = sink.publish(&batch("a", 2)).await;
     assert_eq!(outcomes[0], Outcome::Delivered);
     assert!(
-        matches!(&outcomes[1], Outcome::Unknown(reason) if reason.text().contains("it shuts down")),
+        matches!(&outcomes[1], Outcome::Unknown(reason) if reason.text().contains("the broker is shutting down")),
         "{outcomes:?}"
     );
 }

@@ -1,8 +1,8 @@
-//! Acknowledgements, handed to the batches that wait for them.
+//! Distributes acknowledgements to the batches that wait for them.
 //!
-//! The client can await them one by one; then each message has a channel, a timer and a place in a table of the client's, which
-//! is a fifth of all that the relay has to do for it. Here all of a connection come to one subscription, and a batch is woken
-//! once, when all that it waits for are there.
+//! The client can await them one by one; then each message needs a channel, a timer and an entry in a table of the
+//! client, which is a fifth of the relay's work per message. Here all acknowledgements of a connection arrive on one
+//! subscription, and a batch is woken once, when all of its acknowledgements are there.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,9 +13,9 @@ use futures::StreamExt as _;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
-/// Where the acknowledgements of a connection arrive. Dropping it ends that.
-pub(crate) struct Desk {
-    /// What they are addressed to, before the number of the batch and that of the message.
+/// Receives the acknowledgements of a connection until it is dropped.
+pub(crate) struct Dispatcher {
+    /// The prefix of their subjects; the number of the batch and the index of the message follow.
     inbox: String,
     batches: Arc<Batches>,
     next: AtomicU64,
@@ -24,7 +24,7 @@ pub(crate) struct Desk {
 
 type Batches = Mutex<HashMap<u64, Arc<Arrivals>>>;
 
-/// What has arrived for a batch and was not looked at yet.
+/// Acknowledgements of a batch that it has not read yet.
 #[derive(Default)]
 struct Arrivals {
     state: Mutex<State>,
@@ -33,13 +33,13 @@ struct Arrivals {
 
 #[derive(Default)]
 struct State {
-    /// By their numbers in the batch.
+    /// With the index of the message in the batch.
     acks: Vec<(usize, Message)>,
-    /// The batch wants to be woken when so many are there.
+    /// The batch is woken when this many are there.
     wanted: usize,
 }
 
-impl Desk {
+impl Dispatcher {
     pub(crate) async fn open(client: &Client) -> Result<Self, SubscribeError> {
         let inbox = client.new_inbox();
         let subscriber = client.subscribe(format!("{inbox}.*.*")).await?;
@@ -53,22 +53,22 @@ impl Desk {
         })
     }
 
-    /// A place for the acknowledgements of one batch, until it is dropped.
-    pub(crate) fn place(&self) -> Place<'_> {
+    /// Collects the acknowledgements of one batch until it is dropped.
+    pub(crate) fn place(&self) -> Position<'_> {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let arrivals = Arc::<Arrivals>::default();
         lock(&self.batches).insert(number, Arc::clone(&arrivals));
-        Place {
-            desk: self,
+        Position {
+            dispatcher: self,
             number,
             arrivals,
         }
     }
 }
 
-impl Drop for Desk {
+impl Drop for Dispatcher {
     fn drop(&mut self) {
-        // The subscription would keep the connection, as its end has to be told to the server.
+        // Otherwise the subscription would keep the connection open, because its end must be sent to the server.
         self.task.abort();
     }
 }
@@ -78,7 +78,7 @@ async fn hand_out(mut subscriber: Subscriber, batches: Arc<Batches>) {
         let Some((batch, index)) = address(&message.subject) else {
             continue;
         };
-        // One that came too late is nobody's any more.
+        // The batch of a late acknowledgement is gone.
         let Some(arrivals) = lock(&batches).get(&batch).cloned() else {
             continue;
         };
@@ -90,7 +90,7 @@ async fn hand_out(mut subscriber: Subscriber, batches: Arc<Batches>) {
     }
 }
 
-/// The numbers at the end of the subject.
+/// The two numbers at the end of the subject.
 fn address(subject: &str) -> Option<(u64, usize)> {
     let (rest, index) = subject.rsplit_once('.')?;
     let (_, batch) = rest.rsplit_once('.')?;
@@ -98,24 +98,24 @@ fn address(subject: &str) -> Option<(u64, usize)> {
 }
 
 /// The acknowledgements of one batch.
-pub(crate) struct Place<'a> {
-    desk: &'a Desk,
+pub(crate) struct Position<'a> {
+    dispatcher: &'a Dispatcher,
     number: u64,
     arrivals: Arc<Arrivals>,
 }
 
-impl Place<'_> {
-    /// What the acknowledgement of a message is addressed to.
+impl Position<'_> {
+    /// The subject for the acknowledgement of a message.
     pub(crate) fn address(&self, index: usize) -> Subject {
-        format!("{}.{}.{index}", self.desk.inbox, self.number).into()
+        format!("{}.{}.{index}", self.dispatcher.inbox, self.number).into()
     }
 
-    /// What has arrived since the last time, with the numbers of its messages.
+    /// The acknowledgements since the last call, with the indexes of their messages.
     pub(crate) fn take(&self) -> Vec<(usize, Message)> {
         std::mem::take(&mut lock(&self.arrivals.state).acks)
     }
 
-    /// Waits until there are so many to take. It may be woken for no reason.
+    /// Waits until this many acknowledgements are there. It may return early.
     pub(crate) async fn wait_for(&self, count: usize) {
         {
             let mut state = lock(&self.arrivals.state);
@@ -128,9 +128,9 @@ impl Place<'_> {
     }
 }
 
-impl Drop for Place<'_> {
+impl Drop for Position<'_> {
     fn drop(&mut self) {
-        lock(&self.desk.batches).remove(&self.number);
+        lock(&self.dispatcher.batches).remove(&self.number);
     }
 }
 

@@ -10,43 +10,43 @@ use serde::{Deserialize, Serialize};
 use crate::Servers;
 use crate::subject;
 
-/// What confirms a message.
+/// What counts as delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// A stream stored it.
+    /// A stream has stored the message.
     #[default]
     JetStream,
-    /// The server read it. Nobody has to be there to receive it.
+    /// The server has read the message. It is delivered even without a subscriber.
     Core,
 }
 
-/// Which server, which subject, and who we are.
+/// The server, the subject and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NatsConfig {
     /// The server, or a list of the servers of one cluster. `nats://` or `tls://`.
     pub url: Servers,
-    /// What confirms a message: `jetstream` unless set.
+    /// What counts as delivered: `jetstream` unless set.
     #[serde(default)]
     pub mode: Mode,
-    /// The subject of a message; `{topic}` unless set. In what the fields contain, white space, control characters, `*`,
-    /// `>`, `$` and `%` are percent-encoded, and so is `.` except in the topic, whose dots separate the tokens.
+    /// The subject of a message; `{topic}` unless set. In fields, white space, control characters, `*`, `>`, `$` and
+    /// `%` are percent-encoded, and so is `.` except in the topic, whose dots separate tokens.
     #[serde(default = "topic")]
     pub subject: Template,
-    /// How messages are written: `raw` unless set.
+    /// The format of messages: `raw` unless set.
     #[serde(default)]
     pub format: Format,
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// The stream that all messages must end in. Not set: whichever covers the subject.
+    /// The stream that must store all messages. Not set: any stream that covers the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// The JetStream domain that is asked about streams.
+    /// The JetStream domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
-    /// The prefix of JetStream's API, when it is neither `$JS.API` nor one of a domain.
+    /// The prefix of JetStream's API, if it is neither `$JS.API` nor that of a domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_prefix: Option<String>,
     /// The user, if not in the URL.
@@ -64,13 +64,13 @@ pub struct NatsConfig {
     /// A credentials file with a JWT and its seed, instead of a user. Read again at every connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creds_file: Option<PathBuf>,
-    /// Whom to trust. Set, or with a `tls://` URL, nothing is sent without encryption.
+    /// TLS settings. If this is set, or the URL is `tls://`, nothing is sent unencrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// Begin with TLS, before the server says anything; for servers with `handshake_first`.
+    /// Starts TLS before the server's greeting; for servers with `handshake_first`.
     #[serde(default)]
     pub tls_first: bool,
-    /// What acknowledgements are addressed to, for accounts that may not subscribe to `_INBOX.>`.
+    /// The prefix of subjects for acknowledgements, for accounts that may not subscribe to `_INBOX.>`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_prefix: Option<String>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
@@ -79,16 +79,16 @@ pub struct NatsConfig {
     /// How long a batch waits for its acknowledgements; 5 s unless set.
     #[serde(default = "ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
-    /// How many messages of a batch may be sent and not acknowledged; 1000 unless set.
+    /// How many unacknowledged messages of a batch may be sent; 1000 unless set.
     #[serde(default = "in_flight")]
     pub max_in_flight: usize,
 }
 
 impl NatsConfig {
-    /// The defaults for a server.
+    /// The settings for a server, all others with their defaults.
     ///
     /// # Errors
-    /// When the URL cannot be read.
+    /// When the URL cannot be parsed.
     pub fn new(url: &str) -> Result<Self> {
         Ok(Self {
             url: Servers::one(url)?,
@@ -113,10 +113,10 @@ impl NatsConfig {
         })
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         for server in self.url.iter() {
@@ -131,19 +131,22 @@ impl NatsConfig {
         if ways.iter().filter(|given| **given).count() > 1 {
             return invalid(
                 "the NATS sink has several ways to log in",
-                "give one of: user and password, token, nkey, creds_file",
+                "set only one of: user and password, token, nkey, creds_file",
             );
         }
         if self.password.is_some() != self.user.is_some() {
-            return invalid("the NATS sink has only one of user and password", "give both, or none");
+            return invalid(
+                "the NATS sink has only one of user and password",
+                "set both, or neither",
+            );
         }
         if self.domain.is_some() && self.api_prefix.is_some() {
-            return invalid("the NATS sink has a domain and an api_prefix", "give one of them");
+            return invalid("the NATS sink has both domain and api_prefix", "set only one of them");
         }
         if self.mode == Mode::Core && (self.stream.is_some() || self.domain.is_some() || self.api_prefix.is_some()) {
             return invalid(
                 "stream, domain and api_prefix of the NATS sink need JetStream, but its mode is core",
-                "take them out, or set mode = \"jetstream\"",
+                "remove them, or set mode = \"jetstream\"",
             );
         }
         let names = [
@@ -155,15 +158,15 @@ impl NatsConfig {
         ];
         for (setting, name) in names {
             if let Some(Err(why)) = name.map(subject::check) {
-                let what = format!("the {setting} of the NATS sink cannot be used");
+                let what = format!("{setting} of the NATS sink cannot be used");
                 let error = Error::new(ErrorKind::Invalid, what).because(why);
-                return Err(error.next_step("use tokens with dots in between, such as orders.placed"));
+                return Err(error.next_step("use tokens separated by dots, for example orders.placed"));
             }
         }
         if self.connect_timeout.is_zero() || self.ack_timeout.is_zero() || self.max_in_flight == 0 {
             return invalid(
                 "connect_timeout, ack_timeout or max_in_flight of the NATS sink is 0",
-                "use more, or take the line out for the default",
+                "use a larger value, or remove the setting for the default",
             );
         }
         if let Some(tls) = &self.tls {
@@ -174,7 +177,7 @@ impl NatsConfig {
 }
 
 fn topic() -> Template {
-    // A template of one field is one.
+    // This template always parses.
     "{topic}".parse().unwrap_or_else(|_| unreachable!())
 }
 

@@ -1,5 +1,5 @@
-//! A batch through core NATS: everything sent, then one message to ourselves, which comes back when the server has read
-//! all before it.
+//! Publishes a batch with core NATS: sends all messages, then one message to the sink itself. When that arrives, the
+//! server has read all messages before it.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -7,7 +7,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use async_nats::Subscriber;
 use bytes::Bytes;
 use futures::StreamExt as _;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use tokio::time::{Instant, timeout_at};
 
 use crate::NatsConfig;
@@ -15,8 +15,8 @@ use crate::encode::encode;
 use crate::error;
 use crate::link::Link;
 
-/// Publishes a batch. One outcome a message, in its order.
-pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+/// Publishes a batch. Returns one outcome per message, in order.
+pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
     let deadline = Instant::now() + config.ack_timeout;
     let inbox = link.client.new_inbox();
     let Ok(echo) = link.client.subscribe(inbox.clone()).await else {
@@ -24,8 +24,8 @@ pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Deliv
     };
     let mut sent = Vec::with_capacity(batch.len());
     let mut outcomes = Vec::with_capacity(batch.len());
-    for delivery in batch {
-        match send(link, config, delivery, deadline).await {
+    for outgoing in batch {
+        match send(link, config, outgoing, deadline).await {
             Ok(subject) => {
                 sent.push((outcomes.len(), subject));
                 outcomes.push(Outcome::Delivered);
@@ -39,30 +39,30 @@ pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Deliv
         if let Some(denied) = news.denied(&subject) {
             outcomes[index] = denied;
         } else if !was_read {
-            outcomes[index] = news.verdict(&subject).unwrap_or_else(error::unanswered);
+            outcomes[index] = news.verdict(&subject).unwrap_or_else(|| error::unanswered(&subject));
         }
     }
     outcomes
 }
 
-async fn send(link: &Link, config: &NatsConfig, delivery: &Delivery, deadline: Instant) -> Result<String, Outcome> {
-    let outgoing = encode(config, delivery, link.client.max_payload())?;
+async fn send(link: &Link, config: &NatsConfig, outgoing: &Outgoing, deadline: Instant) -> Result<String, Outcome> {
+    let prepared = encode(config, outgoing, link.client.max_payload())?;
     {
         let news = link.news.borrow();
-        if let Some(denied) = news.denied(&outgoing.subject) {
+        if let Some(denied) = news.denied(&prepared.subject) {
             return Err(denied);
         }
         if news.lost {
             return Err(error::unsent(news.said.as_deref()));
         }
     }
-    let subject = outgoing.subject.clone();
+    let subject = prepared.subject.clone();
     let sending = link
         .client
-        .publish_with_headers(subject, outgoing.headers, outgoing.body);
+        .publish_with_headers(subject, prepared.headers, prepared.body);
     match timeout_at(deadline, sending).await {
-        Ok(Ok(())) => Ok(outgoing.subject),
-        Ok(Err(refused)) => Err(error::not_taken(&refused, &outgoing.subject)),
+        Ok(Ok(())) => Ok(prepared.subject),
+        Ok(Err(refused)) => Err(error::not_taken(&refused, &prepared.subject)),
         Err(_) => {
             link.silent.store(true, Relaxed);
             Err(error::stuck())
@@ -70,7 +70,7 @@ async fn send(link: &Link, config: &NatsConfig, delivery: &Delivery, deadline: I
     }
 }
 
-/// Whether the server read everything before this.
+/// Whether the server has read all messages sent before.
 async fn was_read(link: &Link, mut echo: Subscriber, inbox: String, deadline: Instant) -> bool {
     let mut news = link.news.clone();
     let subject = inbox.clone();

@@ -1,11 +1,11 @@
-//! From a message to what goes to the server.
+//! Encodes a message for NATS.
 
 use std::borrow::Cow;
 
 use async_nats::HeaderMap;
 use async_nats::header::{HeaderName, HeaderValue, IntoHeaderName as _, NATS_EXPECTED_STREAM, NATS_MESSAGE_ID};
 use bytes::Bytes;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::escape::{Encodings, is_safe};
 use sendoff_wire::{Format, Names};
 
@@ -13,34 +13,34 @@ use crate::NatsConfig;
 use crate::error;
 use crate::subject;
 
-/// CloudEvents' attributes, as the NATS binding writes them.
+/// The prefix of CloudEvents attributes in the NATS binding.
 const NAMES: Names = Names { prefix: "ce-" };
 const CONTENT_TYPE: &str = "Content-Type";
-/// Names that nearly every message has: these take no memory.
+/// Names that nearly every message has: they need no allocation.
 const FREQUENT: [&str; 5] = [CONTENT_TYPE, Format::ID, Format::TOPIC, Format::CREATED_AT, Format::KEY];
 
-/// A message, ready to be sent.
+/// An encoded message.
 #[derive(Debug)]
-pub(crate) struct Outgoing {
+pub(crate) struct Prepared {
     pub(crate) subject: String,
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
 }
 
-/// Writes a message. `limit` is the server's `max_payload`.
-pub(crate) fn encode(config: &NatsConfig, delivery: &Delivery, limit: usize) -> Result<Outgoing, Outcome> {
-    let filled = config.subject.fill_named(delivery, subject::escape);
+/// Encodes a message. `limit` is the server's `max_payload`.
+pub(crate) fn encode(config: &NatsConfig, outgoing: &Outgoing, limit: usize) -> Result<Prepared, Outcome> {
+    let filled = config.subject.fill_named(outgoing, subject::escape);
     let subject = filled.map_err(|unfilled| Outcome::Permanent(unfilled.to_string().into()))?;
     if let Err(why) = subject::check(&subject) {
         return Err(error::bad_subject(&subject, why));
     }
-    let encoded = config.format.encode(delivery, &config.source, NAMES);
-    let (headers, size) = headers(config, delivery, encoded.headers, encoded.content_type);
+    let encoded = config.format.encode(outgoing, &config.source, NAMES);
+    let (headers, size) = headers(config, outgoing, encoded.headers, encoded.content_type);
     let size = size + encoded.body.len();
     if size > limit {
         return Err(error::too_large(size, limit));
     }
-    Ok(Outgoing {
+    Ok(Prepared {
         subject,
         headers,
         body: encoded.body,
@@ -49,10 +49,10 @@ pub(crate) fn encode(config: &NatsConfig, delivery: &Delivery, limit: usize) -> 
 
 type Header<'a> = (Cow<'a, str>, Cow<'a, str>);
 
-/// The headers, and how many bytes they have on the wire.
+/// The headers, and their size in bytes.
 fn headers(
     config: &NatsConfig,
-    delivery: &Delivery,
+    outgoing: &Outgoing,
     own: Vec<Header<'_>>,
     content_type: Cow<'_, str>,
 ) -> (HeaderMap, usize) {
@@ -62,7 +62,7 @@ fn headers(
         size += text(&name).len() + value.len() + ": \r\n".len();
         headers.insert(name, HeaderValue::from(value.into_owned()));
     };
-    put(NATS_MESSAGE_ID, delivery.id.to_string().into());
+    put(NATS_MESSAGE_ID, outgoing.id.to_string().into());
     if let Some(stream) = &config.stream {
         put(NATS_EXPECTED_STREAM, stream.into());
     }
@@ -71,7 +71,7 @@ fn headers(
         let name = header_name(name, &mut encodings);
         let safe = match encodings.value(text(&name), &value, is_safe) {
             Cow::Owned(safe) => Some(safe),
-            // It need not be copied.
+            // This needs no copy.
             Cow::Borrowed(_) => None,
         };
         put(name, safe.map_or(value, Cow::Owned));
@@ -90,7 +90,7 @@ fn text(name: &HeaderName) -> &str {
     name.as_ref()
 }
 
-/// A name with everything encoded that would end it.
+/// A header name, percent-encoded where a character would end it.
 fn header_name(name: &str, encodings: &mut Encodings) -> HeaderName {
     let is_safe = |letter: char| letter.is_ascii_graphic() && letter != ':';
     match FREQUENT.into_iter().find(|frequent| *frequent == name) {
@@ -99,8 +99,8 @@ fn header_name(name: &str, encodings: &mut Encodings) -> HeaderName {
     }
 }
 
-/// `Nats-` headers are orders to the server, such as `Nats-Rollup`, which empties a stream: they never come from a
-/// message.
+/// Whether a header is reserved. `Nats-` headers are commands to the server, for example `Nats-Rollup` empties a
+/// stream, so they never come from a message.
 fn is_reserved(name: &str) -> bool {
     let begins = name.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("nats-"));
     name.is_empty() || begins || name.eq_ignore_ascii_case(CONTENT_TYPE) || Encodings::is_own(name)

@@ -1,4 +1,4 @@
-//! What the server's and the client's errors mean.
+//! Maps errors of the server and the client to outcomes.
 
 use std::error::Error as _;
 
@@ -10,28 +10,32 @@ use sendoff_wire::Refusal;
 
 use crate::subject::LONGEST;
 
-/// What became of a message that the client did not take.
+/// The outcome of a message that the client did not accept.
 pub(crate) fn not_taken(refused: &PublishError, subject: &str) -> Outcome {
     match refused.kind() {
         PublishErrorKind::MaxPayloadExceeded => Outcome::Permanent(
-            format!("NATS did not take the message: {refused} (raise max_payload on the server, or send less)").into(),
+            format!(
+                "NATS did not accept the message for {subject}: {refused} (raise max_payload on the server, then retry \
+                 the message, or send a smaller one)"
+            )
+            .into(),
         ),
-        PublishErrorKind::InvalidSubject => bad_subject(subject, "the client refused it"),
+        PublishErrorKind::InvalidSubject => bad_subject(subject, "the NATS client refused it"),
         PublishErrorKind::Send => unsent(None),
     }
 }
 
-/// An acknowledgement that says neither yes nor no.
+/// An acknowledgement that cannot be parsed.
 pub(crate) fn strange() -> Outcome {
     Outcome::Unknown(
-        "the answer of NATS cannot be understood (check what listens on the subject beside the stream)".into(),
+        "the answer is not a JetStream acknowledgement (check which other client answers on the subject)".into(),
     )
 }
 
-/// What became of a message that a stream refused.
+/// The outcome of a message that a stream refused.
 pub(crate) fn stream(error: &ApiError) -> Outcome {
     let outcome = |kind: fn(sendoff::Reason) -> Outcome, next: &str| {
-        kind(format!("the stream refused the message: {error} ({next})").into())
+        kind(format!("the NATS stream refused the message: {error} ({next})").into())
     };
     match error.error_code() {
         ErrorCode::STREAM_MESSAGE_EXCEEDS_MAXIMUM => outcome(
@@ -40,16 +44,19 @@ pub(crate) fn stream(error: &ApiError) -> Outcome {
         ),
         ErrorCode::STREAM_HEADER_EXCEEDS_MAXIMUM => outcome(
             Outcome::Permanent,
-            "send fewer headers, or use format = \"envelope\" without them",
+            "emit fewer or smaller headers, or use format = \"envelope\"",
         ),
         ErrorCode::STREAM_NOT_MATCH => outcome(
             Outcome::Permanent,
-            "let the stream of the sink's settings cover this subject, then retry the message",
+            "add this subject to the stream in the sink's settings, then retry the message",
         ),
-        ErrorCode::STREAM_SEALED => outcome(Outcome::Permanent, "send to a stream that is not sealed"),
+        ErrorCode::STREAM_SEALED => outcome(
+            Outcome::Permanent,
+            "use a stream that is not sealed, then retry the message",
+        ),
         ErrorCode::STREAM_STORE_FAILED => outcome(
             Outcome::Temporary,
-            "if it is full: raise its limits, consume it faster, or let it discard old messages",
+            "if the stream is full, raise its limits, consume faster, or let it discard old messages",
         ),
         ErrorCode::INSUFFICIENT_RESOURCES
         | ErrorCode::STORAGE_RESOURCES_EXCEEDED
@@ -57,7 +64,7 @@ pub(crate) fn stream(error: &ApiError) -> Outcome {
         | ErrorCode::ACCOUNT_RESOURCES_EXCEEDED
         | ErrorCode::NO_LIMITS => outcome(
             Outcome::SinkDown,
-            "give JetStream more storage; messages wait until then",
+            "give JetStream more storage; messages are deferred until then",
         ),
         ErrorCode::JETSTREAM_NOT_ENABLED | ErrorCode::JETSTREAM_NOT_ENABLED_FOR_ACCOUNT => {
             outcome(Outcome::SinkDown, "enable JetStream on the server and for the account")
@@ -66,38 +73,38 @@ pub(crate) fn stream(error: &ApiError) -> Outcome {
         | ErrorCode::CLUSTER_NOT_ACTIVE
         | ErrorCode::CLUSTER_NOT_LEADER
         | ErrorCode::CLUSTER_INCOMPLETE => outcome(Outcome::SinkDown, "check the servers of the cluster"),
-        // There are some two hundred codes, and servers to come have more.
-        _ => outcome(Outcome::Temporary, "see the log of the server"),
+        // There are about two hundred codes, and future servers will have more.
+        _ => outcome(Outcome::Temporary, "see the server's log"),
     }
 }
 
-/// Nobody listens on the subject, and no stream covers it.
+/// No subscriber, and no stream covers the subject.
 pub(crate) fn no_stream(subject: &str) -> Outcome {
     let next = "create a stream that covers it, then retry the message";
     Outcome::Permanent(format!("no stream covers the subject {subject} ({next})").into())
 }
 
-/// A stream covers the subject, but nobody answers for it.
+/// A stream covers the subject, but gives no answer.
 pub(crate) fn no_leader(subject: &str) -> Outcome {
     let next = "check the servers of the cluster";
-    Outcome::Temporary(format!("the stream that covers the subject {subject} has no leader now ({next})").into())
+    Outcome::Temporary(format!("the stream of the subject {subject} has no leader now ({next})").into())
 }
 
-/// Nobody listens on the subject, and whether a stream covers it cannot be told.
+/// No subscriber, and it is unknown whether a stream covers the subject.
 pub(crate) fn no_stream_perhaps(subject: &str, why: &str) -> Outcome {
-    let next = "create a stream that covers it, and let this account ask $JS.API.STREAM.NAMES";
-    Outcome::Temporary(format!("nobody listens on the subject {subject}, and JetStream {why} ({next})").into())
+    let next = "create a stream that covers it, and allow this account to publish to $JS.API.STREAM.NAMES";
+    Outcome::Temporary(format!("the subject {subject} has no subscriber, and JetStream {why} ({next})").into())
 }
 
 pub(crate) fn no_jetstream() -> Outcome {
-    let next = "enable it on the server and for the account, or set mode = \"core\"";
-    Outcome::SinkDown(format!("JetStream does not answer: it is not enabled ({next})").into())
+    let next = "enable JetStream on the server and for the account, or set mode = \"core\" of the sink";
+    Outcome::SinkDown(format!("JetStream is not enabled: there was no answer ({next})").into())
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_payload on the server, or store it elsewhere and send a reference";
+    let next = "raise max_payload on the server, then retry the message, or send a reference";
     Outcome::Permanent(
-        format!("the message has {size} bytes with its headers, and the server takes {limit} ({next})").into(),
+        format!("the message has {size} bytes with its headers, and the server accepts {limit} ({next})").into(),
     )
 }
 
@@ -106,92 +113,96 @@ pub(crate) fn bad_subject(subject: &str, why: &str) -> Outcome {
     let dots = if shown.len() < subject.len() { "…" } else { "" };
     Outcome::Permanent(
         format!(
-            "the subject {shown:?}{dots} cannot be used: {why} (change the topic or the subject template; at most \
-             {LONGEST} bytes)"
+            "the NATS subject {shown:?}{dots} cannot be used: {why} (change the message's topic or subject of the \
+             sink; at most {LONGEST} bytes)"
         )
         .into(),
     )
 }
 
-/// The server said that we may not publish to the subject.
+/// The server refused to publish to the subject.
 pub(crate) fn denied(subject: &str) -> Outcome {
-    let next = "allow it in the account's permissions";
-    Outcome::Temporary(format!("NATS refused: no permission to publish to {subject} ({next})").into())
+    let next = "allow it in the permissions of the user";
+    Outcome::Temporary(format!("no permission to publish to the NATS subject {subject} ({next})").into())
 }
 
-/// The server said that we may not receive acknowledgements.
+/// The server refused the subscription for acknowledgements.
 pub(crate) fn deaf(subject: &str) -> String {
     format!(
-        "NATS refused: no permission to subscribe to {subject}, where acknowledgements come (allow it in the account's \
-         permissions, or set inbox_prefix)"
+        "no permission to subscribe to the NATS subject {subject} for acknowledgements (allow it in the permissions \
+         of the user, or set inbox_prefix of the sink)"
     )
 }
 
-pub(crate) fn unanswered() -> Outcome {
-    Outcome::Unknown("NATS did not acknowledge the message in time (check the server and its stream)".into())
+pub(crate) fn unanswered(subject: &str) -> Outcome {
+    let next = "check the server and the stream; the message is sent again";
+    Outcome::Unknown(format!("NATS did not acknowledge the message for {subject} in time ({next})").into())
 }
 
-/// The connection broke after the message was handed to it.
+/// The connection broke after the message was sent.
 pub(crate) fn lost(why: Option<&str>) -> Outcome {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    Outcome::Unknown(format!("the connection to NATS broke before the message was acknowledged{why}").into())
+    let next = "check the server and the network; the message is sent again";
+    Outcome::Unknown(format!("the connection to NATS broke before the acknowledgement{why} ({next})").into())
 }
 
-/// The connection broke before the message was handed to it.
+/// The connection broke before the message was sent.
 pub(crate) fn unsent(why: Option<&str>) -> Outcome {
     let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-    Outcome::SinkDown(format!("the connection to NATS broke before the message was sent{why}").into())
+    let next = "check the server and the network";
+    Outcome::SinkDown(format!("the connection to NATS broke before the message was sent{why} ({next})").into())
 }
 
 pub(crate) fn stuck() -> Outcome {
-    Outcome::SinkDown("NATS takes no more messages: it reads too slowly, or not at all (check the server)".into())
+    Outcome::SinkDown("the message was not sent: NATS reads too slowly or not at all (check the server)".into())
 }
 
-/// Why no acknowledgement could arrive.
-pub(crate) fn no_desk(error: &SubscribeError) -> Refusal {
+/// The subscription for acknowledgements failed. `at` is the address.
+pub(crate) fn no_dispatcher(error: &SubscribeError, at: &str) -> Refusal {
     Refusal {
         kind: ErrorKind::Unreachable,
-        what: "NATS cannot be used".to_owned(),
-        why: format!("it takes no subscription for acknowledgements: {error}"),
-        next: "check that the server runs, and inbox_prefix".to_owned(),
+        what: format!("cannot use NATS at {at}"),
+        why: format!("it refused the subscription for acknowledgements: {error}"),
+        next: "check that the server runs, and inbox_prefix of the sink".to_owned(),
     }
 }
 
-/// Why there is no connection.
-pub(crate) fn connect(error: &ConnectError) -> Refusal {
+/// Connecting failed. `at` is the address.
+pub(crate) fn connect(error: &ConnectError, at: &str) -> Refusal {
     let (kind, next) = match error.kind() {
-        ConnectErrorKind::ServerParse => (ErrorKind::Invalid, "check the url of the sink"),
-        ConnectErrorKind::Dns => (ErrorKind::Unreachable, "check the host name in the url of the sink"),
-        ConnectErrorKind::Authentication => (ErrorKind::Invalid, "check the nkey or the creds_file of the sink"),
-        ConnectErrorKind::AuthorizationViolation => {
-            (ErrorKind::Denied, "check the user, password, token, nkey or creds_file")
-        }
-        ConnectErrorKind::Tls => (ErrorKind::Invalid, "check the tls settings of the sink"),
-        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => (
-            ErrorKind::Unreachable,
-            "check that the server runs, and the firewall between",
+        ConnectErrorKind::ServerParse => (ErrorKind::Invalid, "correct url of the sink"),
+        ConnectErrorKind::Dns => (ErrorKind::Unreachable, "check the host name in url of the sink"),
+        ConnectErrorKind::Authentication => (ErrorKind::Invalid, "check nkey or creds_file of the sink"),
+        ConnectErrorKind::AuthorizationViolation => (
+            ErrorKind::Denied,
+            "check user, password, token, nkey or creds_file of the sink",
         ),
+        ConnectErrorKind::Tls => (ErrorKind::Invalid, "check tls of the sink"),
+        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => {
+            (ErrorKind::Unreachable, "check that the server runs, and the firewall")
+        }
         ConnectErrorKind::Io if is_certificate(error) => (
             ErrorKind::Denied,
-            "let the server show a certificate for this host name, by an authority in ca_file",
+            "use a server certificate for this host name by a CA in tls.ca_file",
         ),
-        ConnectErrorKind::Io if speaks_of_authority(error) => {
-            (ErrorKind::Denied, "check the user, password, token, nkey or creds_file")
-        }
+        ConnectErrorKind::Io if speaks_of_authority(error) => (
+            ErrorKind::Denied,
+            "check user, password, token, nkey or creds_file of the sink",
+        ),
         ConnectErrorKind::Io => (
             ErrorKind::Unreachable,
-            "check the address, that the server runs, and whether it wants TLS",
+            "check that the server runs, url of the sink, and whether the server requires TLS",
         ),
     };
     Refusal {
         kind,
-        what: "NATS cannot be used".to_owned(),
+        what: format!("cannot use NATS at {at}"),
         why: error.to_string(),
         next: next.to_owned(),
     }
 }
 
-/// Whether TLS failed because of who the other side is.
+/// Whether TLS failed because of a certificate.
 fn is_certificate(error: &ConnectError) -> bool {
     let mut source = error.source();
     while let Some(error) = source {
@@ -207,7 +218,7 @@ fn is_certificate(error: &ConnectError) -> bool {
     false
 }
 
-/// Servers say it in several ways: an expired user, a revoked one, a wrong account.
+/// Whether the login was refused. Servers use several texts: an expired user, a revoked one, a wrong account.
 fn speaks_of_authority(error: &ConnectError) -> bool {
     let text = error.to_string().to_lowercase();
     text.contains("authentication") || text.contains("authorization")
@@ -240,7 +251,7 @@ mod tests {
     #[test]
     fn a_subject_that_cannot_be_used_is_shown_in_part() {
         let Outcome::Permanent(reason) = bad_subject(&"ä".repeat(5000), "it is long") else {
-            panic!("a bad subject is permanent");
+            panic!("a bad subject must be permanent");
         };
         assert!(
             reason.text().len() < 400 && reason.text().contains("…"),

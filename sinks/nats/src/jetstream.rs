@@ -1,4 +1,4 @@
-//! A batch through JetStream: everything sent, then every acknowledgement awaited.
+//! Publishes a batch with JetStream: sends all messages, then waits for all acknowledgements.
 
 use std::collections::BTreeMap;
 use std::pin::pin;
@@ -9,28 +9,28 @@ use std::time::Duration;
 use async_nats::jetstream::Error as ApiError;
 use async_nats::{Message, StatusCode, Subject};
 use futures::FutureExt as _;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::NatsConfig;
-use crate::acks::Place;
-use crate::encode::{Outgoing, encode};
+use crate::acks::Position;
+use crate::encode::{Prepared, encode};
 use crate::error;
 use crate::link::{Link, News};
 use crate::lookup::{Silence, lookup};
 
-/// Pauses before sending again to a stream that is between two leaders.
+/// Pauses before sending again to a stream without a leader.
 const ELECTION: [Duration; 3] = [
     Duration::from_millis(100),
     Duration::from_millis(300),
     Duration::from_millis(600),
 ];
 
-/// Publishes a batch. One outcome a message, in its order.
-pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+/// Publishes a batch. Returns one outcome per message, in order.
+pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
     if let Some(why) = link.deaf() {
         return vec![Outcome::SinkDown(why.into()); batch.len()];
     }
@@ -53,17 +53,17 @@ pub(crate) async fn publish(link: &Link, config: &NatsConfig, batch: &[Arc<Deliv
     pass.finish()
 }
 
-/// Where a message is on its way.
+/// The state of a message.
 enum Fate {
     Unsent,
     /// Not acknowledged yet.
     Sent(Subject),
     Decided(Outcome),
-    /// Nobody listens on its subject.
+    /// The server reported no responders for its subject.
     Homeless(Subject),
 }
 
-/// What a stream answers. The rest differs from one version of the server to the next.
+/// The part of a stream's answer that all versions of the server share.
 #[derive(Deserialize)]
 struct Ack {
     error: Option<ApiError>,
@@ -73,18 +73,18 @@ struct Ack {
 struct Pass<'a> {
     link: &'a Link,
     config: &'a NatsConfig,
-    batch: &'a [Arc<Delivery>],
+    batch: &'a [Arc<Outgoing>],
     fates: Vec<Fate>,
-    acks: Place<'a>,
-    /// How many are not acknowledged yet.
+    acks: Position<'a>,
+    /// How many messages are sent and not acknowledged.
     in_flight: usize,
     news: watch::Receiver<News>,
-    /// Of the message before: mostly the next one's, too.
+    /// The subject of the previous message; usually the next one has the same.
     subject: Subject,
     deadline: Instant,
-    /// Whether the server answered anything at all.
+    /// Whether the server answered any message.
     answered: bool,
-    /// Whether it left anything unanswered.
+    /// Whether the server left a message unanswered.
     unanswered: bool,
 }
 
@@ -99,13 +99,13 @@ impl Fate {
 }
 
 impl<'a> Pass<'a> {
-    fn new(link: &'a Link, config: &'a NatsConfig, batch: &'a [Arc<Delivery>]) -> Self {
+    fn new(link: &'a Link, config: &'a NatsConfig, batch: &'a [Arc<Outgoing>]) -> Self {
         Self {
             link,
             config,
             batch,
             fates: batch.iter().map(|_| Fate::Unsent).collect(),
-            acks: link.desk.place(),
+            acks: link.dispatcher.place(),
             in_flight: 0,
             news: link.news.clone(),
             subject: Subject::from_static(""),
@@ -115,34 +115,34 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Sends these, and awaits what became of them.
+    /// Sends these messages, and waits for their acknowledgements.
     async fn send(&mut self, indexes: impl IntoIterator<Item = usize>) {
         let limit = self.link.client.max_payload();
         for index in indexes {
             self.fates[index] = Fate::Unsent;
-            let outgoing = match encode(self.config, &self.batch[index], limit) {
-                Ok(outgoing) => outgoing,
+            let prepared = match encode(self.config, &self.batch[index], limit) {
+                Ok(prepared) => prepared,
                 Err(outcome) => {
                     self.fates[index] = Fate::Decided(outcome);
                     continue;
                 }
             };
-            if let Some(denied) = self.news.borrow().denied(&outgoing.subject) {
+            if let Some(denied) = self.news.borrow().denied(&prepared.subject) {
                 self.fates[index] = Fate::Decided(denied);
                 continue;
             }
             if self.in_flight >= self.config.max_in_flight {
                 self.settle(self.config.max_in_flight / 2).await;
             }
-            // What follows stays unsent: the connection is gone, or takes nothing.
-            if !self.hand_over(index, outgoing).await {
+            // The rest stays unsent: the connection is gone, or does not accept messages.
+            if !self.hand_over(index, prepared).await {
                 break;
             }
         }
         self.settle(0).await;
     }
 
-    /// Awaits acknowledgements until so many are left.
+    /// Waits for acknowledgements until this many are left.
     async fn settle(&mut self, left: usize) {
         loop {
             self.read_all();
@@ -160,7 +160,7 @@ impl<'a> Pass<'a> {
                 biased;
                 () = self.acks.wait_for(self.in_flight - left) => {}
                 is_there = heard => {
-                    // An acknowledgement may have come in with the last bytes of the connection.
+                    // An acknowledgement may have arrived with the last bytes of the connection.
                     self.read_all();
                     self.give_up(|news, subject| {
                         news.verdict(subject).or_else(|| (!is_there).then(|| error::lost(None)))
@@ -168,7 +168,9 @@ impl<'a> Pass<'a> {
                 }
                 () = sleep_until(self.deadline) => {
                     self.read_all();
-                    self.give_up(|news, subject| Some(news.verdict(subject).unwrap_or_else(error::unanswered)));
+                    self.give_up(|news, subject| {
+                        Some(news.verdict(subject).unwrap_or_else(|| error::unanswered(subject)))
+                    });
                 }
             }
         }
@@ -184,13 +186,13 @@ impl<'a> Pass<'a> {
                     self.in_flight -= 1;
                     self.fates[index] = self.read(subject, &ack);
                 }
-                // It came twice, or too late.
+                // A second or late acknowledgement.
                 other => *fate = other,
             }
         }
     }
 
-    /// Those of which this is known are not waited for any longer.
+    /// Settles the messages with a known outcome, without waiting for their acknowledgements.
     fn give_up(&mut self, known: impl Fn(&News, &str) -> Option<Outcome>) {
         let news = self.news.borrow();
         for fate in &mut self.fates {
@@ -202,11 +204,11 @@ impl<'a> Pass<'a> {
         }
     }
 
-    async fn hand_over(&mut self, index: usize, outgoing: Outgoing) -> bool {
+    async fn hand_over(&mut self, index: usize, prepared: Prepared) -> bool {
         if self.news.borrow().lost {
             return false;
         }
-        let Outgoing { subject, headers, body } = outgoing;
+        let Prepared { subject, headers, body } = prepared;
         if *self.subject != *subject {
             self.subject = Subject::from(subject);
         }
@@ -214,7 +216,7 @@ impl<'a> Pass<'a> {
         let address = self.acks.address(index);
         let client = &self.link.client;
         let mut sending = pin!(client.publish_with_reply_and_headers(subject.clone(), address, headers, body));
-        // Mostly it is sent at once: then nobody has to be woken, and no timer is needed.
+        // Usually it is sent immediately: then no task must be woken, and no timer is needed.
         let sent = match sending.as_mut().now_or_never() {
             Some(sent) => sent,
             None => tokio::select! {
@@ -232,7 +234,7 @@ impl<'a> Pass<'a> {
                 self.in_flight += 1;
                 Fate::Sent(subject)
             }
-            // It never left this process.
+            // The message was not sent.
             Err(refused) => Fate::Decided(error::not_taken(&refused, &subject)),
         };
         true
@@ -247,7 +249,7 @@ impl<'a> Pass<'a> {
             Ok(Ack {
                 error: Some(refused), ..
             }) => error::stream(&refused),
-            // A duplicate is in the stream already: the first copy arrived after all.
+            // A duplicate means the stream already stores the message: the first copy arrived.
             Ok(Ack { stream: Some(_), .. }) => Outcome::Delivered,
             Ok(Ack { stream: None, .. }) | Err(_) => {
                 self.unanswered = true;
@@ -263,7 +265,7 @@ impl<'a> Pass<'a> {
         (0..self.fates.len()).filter(is_homeless).collect()
     }
 
-    /// Those of the homeless messages whose subject a stream covers: worth another try. The fate of the others is decided.
+    /// Which of these messages to send again, because a stream covers their subject. The others are decided.
     async fn still_covered(&mut self, homeless: Vec<usize>) -> Vec<usize> {
         let mut known: BTreeMap<Subject, Option<Outcome>> = BTreeMap::new();
         let mut silence = None;
@@ -274,7 +276,7 @@ impl<'a> Pass<'a> {
             };
             let decided = match (known.get(subject), silence) {
                 (Some(decided), _) => decided.clone(),
-                // It said nothing once: asking for every other subject would take the patience as many times.
+                // JetStream did not answer once: asking again for every other subject would repeat the timeout.
                 (None, Some(silence)) => Some(Silence::outcome(silence, subject)),
                 (None, None) => {
                     let decided = lookup(&self.link.jetstream, subject).await.unwrap_or_else(|nothing| {
@@ -295,7 +297,7 @@ impl<'a> Pass<'a> {
 
     fn finish(self) -> Vec<Outcome> {
         if self.unanswered && !self.answered {
-            // It may be stopped, or behind a broken network: the next batch has to find out with a new connection.
+            // The server may be stopped, or unreachable: the next batch opens a new connection to find out.
             self.link.silent.store(true, Relaxed);
         }
         let news = self.news.borrow();

@@ -1,20 +1,19 @@
 //! NATS as a Sendoff sink.
 //!
-//! - **JetStream** (the default): a message is delivered when the stream has acknowledged it. Its id travels as
-//!   `Nats-Msg-Id`, so a copy that comes within the stream's duplicate window is not stored twice; such an
-//!   acknowledgement counts as delivered. A batch is sent without waiting in between, then its acknowledgements are
-//!   awaited together.
-//! - **Core NATS**, by explicit choice (`mode = "core"`): a message is delivered when the server has read it. Who is not
-//!   subscribed at that moment never gets it.
+//! - **JetStream** (the default): a message is delivered when the stream has acknowledged it. Its id is sent as
+//!   `Nats-Msg-Id`, so a copy within the stream's duplicate window is not stored twice; that acknowledgement counts as
+//!   delivered. A batch is sent without waiting in between, then the sink waits for all its acknowledgements.
+//! - **Core NATS**, by explicit choice (`mode = "core"`): a message is delivered when the server has read it. A client
+//!   that is not subscribed at that moment never gets it.
 //!
-//! The subject is a template; what comes out of a message's fields cannot act as a wildcard or as another token, see
+//! The subject is a template. A message's fields cannot act as a wildcard or add a token, see
 //! [`NatsConfig::subject`].
 #![forbid(unsafe_code)]
 
 mod acks;
 mod config;
+mod connect;
 mod core;
-mod dial;
 mod encode;
 mod error;
 mod jetstream;

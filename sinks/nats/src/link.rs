@@ -1,4 +1,4 @@
-//! One connection, and what the server says about it beside the acknowledgements.
+//! One connection, and the events of the server about it.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -9,36 +9,36 @@ use sendoff::Outcome;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use crate::acks::Desk;
+use crate::acks::Dispatcher;
 use crate::error;
 
-/// How long the end of a connection may take.
+/// How long closing a connection may take.
 const FAREWELL: Duration = Duration::from_secs(2);
-/// How many subjects we may not publish to are remembered.
+/// How many denied subjects are remembered.
 const MOST_DENIED: usize = 10_000;
 
-/// A connection. It lives until it breaks: the client would reconnect by itself and send what is queued, but then nobody
-/// could say which messages went out. So a broken one is left, and a new one made.
+/// A connection. After a break it is dropped, and a new one is opened. The client could reconnect and send its queue,
+/// but then it would be unknown which messages were sent.
 pub(crate) struct Link {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
-    pub(crate) desk: Desk,
+    pub(crate) dispatcher: Dispatcher,
     pub(crate) news: watch::Receiver<News>,
-    /// Set when the server fell silent, which the client notices only after minutes.
+    /// Set when the server stopped answering, which the client notices only after minutes.
     pub(crate) silent: std::sync::atomic::AtomicBool,
 }
 
-/// What became known about a connection.
+/// Events of a connection.
 #[derive(Debug, Default)]
 pub(crate) struct News {
     /// It broke, or was closed.
     pub(crate) lost: bool,
-    /// The server is going to stop: no new batches.
+    /// The server is stopping: no new batches.
     leaving: bool,
-    /// What the server said last.
+    /// The last error of the server.
     pub(crate) said: Option<String>,
     denied: BTreeSet<String>,
-    /// Where we may not receive acknowledgements.
+    /// The subject for acknowledgements, if the subscription was denied.
     deaf: Option<String>,
 }
 
@@ -49,22 +49,22 @@ impl Link {
         !news.lost && !news.leaving && !self.silent.load(std::sync::atomic::Ordering::Relaxed)
     }
 
-    /// Whether it broke, or was ended by the server.
+    /// Whether it broke, or the server closed it.
     pub(crate) fn is_lost(&self) -> bool {
         self.news.borrow().lost
     }
 
-    /// Why nothing can be acknowledged through this connection.
+    /// Why no acknowledgements can arrive on this connection.
     pub(crate) fn deaf(&self) -> Option<String> {
         self.news.borrow().deaf.as_deref().map(error::deaf)
     }
 
-    /// Ends it, and waits for the tasks behind it.
+    /// Closes it, and waits for its tasks.
     pub(crate) async fn end(&self) {
         let _ = timeout(FAREWELL, async {
             let _ = self.client.drain().await;
             let mut news = self.news.clone();
-            // The sending half belongs to the client's last task.
+            // The client's last task owns the sending half.
             while news.changed().await.is_ok() {}
         })
         .await;
@@ -77,7 +77,7 @@ impl News {
         self.denied.contains(subject).then(|| error::denied(subject))
     }
 
-    /// Whether there is something to know about a message that waits for its acknowledgement.
+    /// The outcome of a message that waits for its acknowledgement, if an event decides it.
     pub(crate) fn verdict(&self, subject: &str) -> Option<Outcome> {
         if let Some(denied) = self.denied(subject) {
             return Some(denied);
@@ -91,7 +91,7 @@ impl News {
     pub(crate) fn learn(&mut self, event: &Event) {
         match event {
             Event::Connected => {}
-            // A client that was told to drain does it for us.
+            // The client drains by itself.
             Event::Draining => self.leaving = true,
             Event::Disconnected | Event::Closed => self.lost = true,
             Event::LameDuckMode => self.leaving = true,

@@ -1,4 +1,4 @@
-//! Asking JetStream: whether it is there, and which stream covers a subject.
+//! Requests to JetStream's API: whether it is enabled, and which stream covers a subject.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::error;
 /// How long JetStream may take to answer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What every answer may have. The rest differs from one version of the server to the next.
+/// The part of an answer that all versions of the server share.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Answer {
     pub(crate) error: Option<ApiError>,
@@ -25,15 +25,15 @@ pub(crate) struct Answer {
 /// Why there is no answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Silence {
-    /// Nobody listens: JetStream is not enabled.
+    /// No responders: JetStream is not enabled.
     Nobody,
-    /// Nobody answered in time.
+    /// No answer in time.
     TooLate,
-    /// An answer came that cannot be read.
+    /// The answer cannot be parsed.
     Unreadable,
 }
 
-/// Asks one of the questions of JetStream's API.
+/// Sends a request to JetStream's API.
 pub(crate) async fn ask(jetstream: &Context, api: &str, question: &impl Serialize) -> Result<Answer, Silence> {
     match timeout(PATIENCE, jetstream.request::<_, _, Answer>(api.to_owned(), question)).await {
         Ok(Ok(answer)) => Ok(answer),
@@ -51,8 +51,8 @@ struct Question<'a> {
     subject: &'a str,
 }
 
-/// Nobody listens on a subject: because its stream has no leader for the moment, or because no stream covers it? The
-/// latter decides what becomes of the message.
+/// For a subject without responders: checks whether its stream has no leader for the moment, or no stream covers it. In
+/// the second case the result is the message's outcome.
 pub(crate) async fn lookup(jetstream: &Context, subject: &str) -> Result<Option<Outcome>, Silence> {
     let Answer { error, streams } = ask(jetstream, "STREAM.NAMES", &Question { subject }).await?;
     if let Some(refused) = error {
@@ -63,12 +63,12 @@ pub(crate) async fn lookup(jetstream: &Context, subject: &str) -> Result<Option<
 }
 
 impl Silence {
-    /// What becomes of a message to a subject that nobody listens on and JetStream says nothing about.
+    /// The outcome of a message to a subject without responders, when JetStream gives no information about it.
     pub(crate) fn outcome(self, subject: &str) -> Outcome {
         match self {
             Self::Nobody => error::no_jetstream(),
             Self::TooLate => error::no_stream_perhaps(subject, "does not answer"),
-            Self::Unreadable => error::no_stream_perhaps(subject, "gives no answer that can be read"),
+            Self::Unreadable => error::no_stream_perhaps(subject, "gives no valid answer"),
         }
     }
 }

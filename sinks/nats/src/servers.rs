@@ -1,4 +1,4 @@
-//! The servers of a cluster, one URL or a list of them.
+//! The servers of a cluster: one URL or a list.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use sendoff_wire::Address;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One server or several of one cluster: `"nats://host:4222"` or a list. They are tried in an order of chance.
+/// One server or several of one cluster: `"nats://host:4222"` or a list. They are tried in random order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Servers(Vec<Address>);
@@ -16,17 +16,17 @@ impl Servers {
     /// One server.
     ///
     /// # Errors
-    /// When the URL cannot be read.
+    /// When the URL cannot be parsed.
     pub fn one(url: &str) -> Result<Self> {
         Ok(Self(vec![Address::parse(url)?]))
     }
 
-    /// All of them.
+    /// The servers.
     pub fn iter(&self) -> impl Iterator<Item = &Address> {
         self.0.iter()
     }
 
-    /// How many there are.
+    /// The number of servers.
     pub fn len(&self) -> usize {
         self.0.len()
     }
@@ -49,7 +49,7 @@ impl<'de> Visitor<'de> for UrlOrList {
     type Value = Servers;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a URL such as nats://host:4222, or a list of them")
+        f.write_str("a URL like nats://host:4222, or a list of URLs")
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Servers, E> {
@@ -62,7 +62,9 @@ impl<'de> Visitor<'de> for UrlOrList {
             servers.push(server);
         }
         if servers.is_empty() {
-            return Err(A::Error::custom("the list of URLs is empty"));
+            return Err(A::Error::custom(
+                "the list of URLs is empty; add a server like nats://host:4222",
+            ));
         }
         Ok(Servers(servers))
     }

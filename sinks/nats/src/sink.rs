@@ -6,43 +6,43 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
-use sendoff_wire::{Fate, Line, Parts};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result, Sink};
+use sendoff_wire::{Connections, Fate, Parts};
 
-use crate::dial::Dialer;
+use crate::connect::Connector;
 use crate::link::Link;
 use crate::lookup::{self, Answer, Silence};
-use crate::{Mode, NatsConfig, core, dial, jetstream};
+use crate::{Mode, NatsConfig, connect, core, jetstream};
 
-/// The sink.
+/// Publishes messages to NATS.
 pub struct NatsSink {
     config: Arc<NatsConfig>,
-    line: Line<Dialer>,
+    connections: Connections<Connector>,
 }
 
 impl NatsSink {
-    /// Sets it up. The connection is made by the first batch, or by [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: NatsConfig) -> Result<Self> {
         config.validate()?;
-        dial::check(&config)?;
+        connect::check(&config)?;
         let config = Arc::new(config);
-        let line = Line::new(Dialer(Arc::clone(&config)), config.connect_timeout);
-        Ok(Self { config, line })
+        let connections = Connections::new(Connector(Arc::clone(&config)), config.connect_timeout);
+        Ok(Self { config, connections })
     }
 
-    async fn send(&self, batch: &[Arc<Delivery>]) -> Vec<Fate> {
-        match self.line.get().await {
+    async fn send(&self, batch: &[Arc<Outgoing>]) -> Vec<Fate> {
+        match self.connections.get().await {
             Ok(link) => self.send_by(&link, batch).await,
             Err(refusal) => vec![Fate::Settled(refusal.outcome()); batch.len()],
         }
     }
 
-    /// By a connection that nothing else is sent through, and that ends with it.
-    async fn send_apart(&self, batch: &[Arc<Delivery>]) -> Vec<Fate> {
-        match self.line.apart().await {
+    /// Sends a batch on a separate connection, and closes it.
+    async fn send_apart(&self, batch: &[Arc<Outgoing>]) -> Vec<Fate> {
+        match self.connections.apart().await {
             Ok(link) => {
                 let fates = self.send_by(&link, batch).await;
                 link.end().await;
@@ -52,7 +52,7 @@ impl NatsSink {
         }
     }
 
-    async fn send_by(&self, link: &Link, batch: &[Arc<Delivery>]) -> Vec<Fate> {
+    async fn send_by(&self, link: &Link, batch: &[Arc<Outgoing>]) -> Vec<Fate> {
         let outcomes = match self.config.mode {
             Mode::JetStream => jetstream::publish(link, &self.config, batch).await,
             Mode::Core => core::publish(link, &self.config, batch).await,
@@ -63,10 +63,10 @@ impl NatsSink {
             .as_fixed()
             .and_then(|subject| link.news.borrow().denied(subject));
         if denied.is_some() {
-            // All messages have this subject. The next connection finds out whether that is still so.
+            // All messages have this subject. The next connection checks again.
             link.silent.store(true, Relaxed);
         }
-        // The server may have ended it for one of the messages, as it does for a control line that is too long.
+        // The server may have closed it because of one message, for example for a control line that is too long.
         let lost = link.is_lost();
         let fate = |outcome: Outcome| match outcome {
             Outcome::Temporary(reason) if denied == Some(Outcome::Temporary(reason.clone())) => {
@@ -79,8 +79,8 @@ impl NatsSink {
     }
 
     async fn check_jetstream(&self, link: &Link) -> Result<()> {
-        let what = "JetStream cannot be used";
-        let enable = "enable JetStream on the server and for the account, or set mode = \"core\"";
+        let what = "the NATS sink cannot use JetStream";
+        let enable = "enable JetStream on the server and for the account, or set mode = \"core\" of the sink";
         match lookup::ask(&link.jetstream, "INFO", &()).await {
             Ok(Answer { error: None, .. }) => {}
             Ok(Answer {
@@ -91,7 +91,7 @@ impl NatsSink {
                     .next_step(enable));
             }
             Err(Silence::Nobody) => {
-                let why = "the server does not offer it to this account";
+                let why = "it is not enabled for this account";
                 return Err(Error::new(ErrorKind::Unsupported, what).because(why).next_step(enable));
             }
             Err(Silence::TooLate | Silence::Unreadable) => return self.unanswered(link),
@@ -103,16 +103,17 @@ impl NatsSink {
             Ok(Answer { error: None, .. }) => Ok(()),
             Ok(Answer {
                 error: Some(refused), ..
-            }) => Err(
-                Error::new(ErrorKind::NotFound, format!("the stream {stream} cannot be used"))
-                    .because(refused.to_string())
-                    .next_step("create it, or change stream in the settings of the sink"),
-            ),
+            }) => Err(Error::new(
+                ErrorKind::NotFound,
+                format!("the NATS sink cannot use the stream {stream}"),
+            )
+            .because(refused.to_string())
+            .next_step("create it, or change stream in the settings of the sink")),
             Err(Silence::Nobody | Silence::TooLate | Silence::Unreadable) => self.unanswered(link),
         }
     }
 
-    /// An account that may only publish gets no answer to questions about JetStream; that is no reason to refuse it.
+    /// An account that may only publish gets no answer to requests about JetStream; the check accepts that.
     fn unanswered(&self, link: &Link) -> Result<()> {
         let news = link.news.borrow();
         let api = match (&self.config.domain, &self.config.api_prefix) {
@@ -123,15 +124,17 @@ impl NatsSink {
         if news.denied(&api).is_some() {
             return Ok(());
         }
-        Err(Error::new(ErrorKind::Unreachable, "JetStream does not answer")
-            .because(format!("there was no answer within {:?}", lookup::PATIENCE))
-            .next_step("check the cluster's leader, the domain, and the permissions of the account"))
+        Err(
+            Error::new(ErrorKind::Unreachable, "JetStream of the NATS sink does not answer")
+                .because(format!("no answer within {:?}", lookup::PATIENCE))
+                .next_step("check the leader of the cluster, domain of the sink, and the permissions of the account"),
+        )
     }
 }
 
 #[async_trait]
 impl Sink for NatsSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let mut parts = Parts::new(batch.len());
         while let Some(part) = parts.next() {
             let fates = if parts.broke() {
@@ -149,25 +152,25 @@ impl Sink for NatsSink {
         let config = &self.config;
         Limits {
             batch: None,
-            // A connection, a batch, and a stream that changes its leader meanwhile.
+            // Time for a connection, a batch, and a stream that changes its leader meanwhile.
             timeout: Some(config.connect_timeout + config.ack_timeout * 2 + Duration::from_secs(3)),
         }
     }
 
     async fn check(&self) -> Result<()> {
-        let link = self.line.get().await?;
+        let link = self.connections.get().await?;
         if let Some(why) = link.deaf() {
-            return Err(Error::new(ErrorKind::Denied, "NATS acknowledges nothing").because(why));
+            return Err(Error::new(ErrorKind::Denied, "the NATS sink cannot receive acknowledgements").because(why));
         }
         match self.config.mode {
             Mode::JetStream => self.check_jetstream(&link).await,
-            // Connecting is all that can be checked without sending.
+            // Without sending, only the connection can be checked.
             Mode::Core => Ok(()),
         }
     }
 
     async fn close(&self) {
-        if let Some(link) = self.line.hang_up().await {
+        if let Some(link) = self.connections.close().await {
             link.end().await;
         }
     }

@@ -1,12 +1,13 @@
-//! Subjects: tokens with dots in between.
+//! Subjects: tokens separated by dots.
 
 use sendoff_wire::escape::{is_unsafe, percent};
 
-/// The server ends a connection whose control line has more than 4096 bytes unless it is told otherwise. The line has the
-/// subject, the address of the acknowledgement and two numbers.
+/// The server closes a connection whose control line has more than 4096 bytes, by default. The line has the subject,
+/// the subject of the acknowledgement and two numbers.
 pub(crate) const LONGEST: usize = 3800;
 
-/// Appends what a field contains, so that it is part of one token, or, of a topic, of as many as it has dots.
+/// Appends the content of a field, escaped so that it stays within one token; the dots of a topic still separate
+/// tokens.
 pub(crate) fn escape(field: &str, value: &str, out: &mut String) {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
     if value
@@ -26,7 +27,7 @@ pub(crate) fn escape(field: &str, value: &str, out: &mut String) {
     }
 }
 
-/// Whether a message can be published to it; if not, why.
+/// Checks a subject. The error is the cause.
 pub(crate) fn check(subject: &str) -> Result<(), &'static str> {
     if subject.len() > LONGEST {
         return Err("it has more than 3800 bytes");

@@ -1,9 +1,9 @@
-//! The duties of every sink, on a real server.
+//! The sink conformance suite, on a real server.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    reason = "a test fails by it"
+    reason = "a failed unwrap fails the test"
 )]
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use async_nats::ConnectOptions;
 use async_nats::jetstream::stream::{Config, Stream};
 use async_trait::async_trait;
 use futures::StreamExt as _;
-use sendoff::{Delivery, Result, Sink};
+use sendoff::{Outgoing, Result, Sink};
 use sendoff_sink_nats::{NatsConfig, NatsSink};
 use sendoff_testkit::servers::{Nats, Options};
 use sendoff_testkit::sink_suite::{Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness, run};
@@ -115,8 +115,8 @@ impl Broker for Server {
         read.collect().await
     }
 
-    fn make_unroutable(&self, delivery: &mut Delivery) {
-        delivery.topic = "nobody.listens".to_owned();
+    fn make_unroutable(&self, outgoing: &mut Outgoing) {
+        outgoing.topic = "nobody.listens".to_owned();
     }
 
     async fn kill(&mut self) {

@@ -1,5 +1,5 @@
-//! Streams of a real server: what is stored, and what is refused.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+//! Streams of a real server: stored and refused messages.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -55,7 +55,11 @@ async fn messages_are_stored_in_order_with_all_they_have() {
     assert_eq!(header("odd%3A%20n%C3%A4me"), "x");
     assert_eq!(header("sendoff-encoded"), "note");
     assert_eq!(header("sendoff-encoded-names"), "odd%3A%20n%C3%A4me");
-    assert_eq!(header("Nats-Rollup"), "", "a message cannot give orders to the server");
+    assert_eq!(
+        header("Nats-Rollup"),
+        "",
+        "a message cannot send commands to the server"
+    );
 }
 
 #[tokio::test]
@@ -145,7 +149,7 @@ async fn a_message_over_the_limit_of_the_server_is_permanent_and_names_both_size
     let reader = reader(&nats).await;
     stream(&reader, orders()).await;
     let sink = sink(&nats);
-    // Headers count: a payload just below the limit does not fit either.
+    // Headers count: a payload just below the limit is too large, too.
     for size in [4000, 5000] {
         let messages = [
             Arc::new(message("orders.a", vec![b'x'; size])),
@@ -153,7 +157,7 @@ async fn a_message_over_the_limit_of_the_server_is_permanent_and_names_both_size
         ];
         let outcomes = sink.publish(&messages).await;
         assert!(matches!(outcomes[0], Outcome::Permanent(_)), "{outcomes:?}");
-        assert!(text(&outcomes[0]).contains("the server takes 4096"), "{outcomes:?}");
+        assert!(text(&outcomes[0]).contains("the server accepts 4096"), "{outcomes:?}");
         assert_eq!(outcomes[1], Outcome::Delivered);
     }
     let fits = [Arc::new(message("orders.a", vec![b'x'; 3500]))];
@@ -236,7 +240,7 @@ async fn a_subject_that_is_forbidden_fails_alone_and_soon() {
     };
     for outcome in NatsSink::new(fixed).unwrap().publish(&batch("x", 3)).await {
         let down = matches!(&outcome, Outcome::SinkDown(reason) if reason.text().contains("permission"));
-        assert!(down, "it is the same for every message: {outcome:?}");
+        assert!(down, "every message has this subject: {outcome:?}");
     }
     let sink = NatsSink::new(config).unwrap();
     for _ in 0..2 {

@@ -1,5 +1,6 @@
-//! One message that the server ends the connection for takes neither the sink down nor its neighbours with it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by it")]
+//! A message that makes the server close the connection fails alone: the sink stays up, and other messages are
+//! delivered.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -33,11 +34,7 @@ async fn a_subject_that_a_server_ends_the_connection_for_fails_alone() {
             sent.insert(at, Arc::clone(&long));
             let mut outcomes = sink.publish(&sent).await;
             let own = outcomes.remove(at);
-            assert_eq!(
-                outcomes,
-                vec![Outcome::Delivered; 50],
-                "{mode:?}, beside {own:?} at {at}"
-            );
+            assert_eq!(outcomes, vec![Outcome::Delivered; 50], "{mode:?}, with {own:?} at {at}");
             assert!(matches!(own, Outcome::Unknown(_)), "{own:?}");
         }
         let stored = stored(&reader).await;

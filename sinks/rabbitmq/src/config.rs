@@ -11,82 +11,82 @@ use serde::{Deserialize, Serialize};
 
 use crate::publisher::{Declare, Exchange, Queue, Settings, Topology};
 
-/// Where the broker is, and what messages become there.
+/// The broker, the exchange, and how messages are published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RabbitMqConfig {
     /// `amqp://user@host:5672/vhost`, or `amqps://`.
     pub url: Address,
-    /// The user's password, better here than in the URL.
+    /// The user's password; better here than in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// Let the broker know us by our certificate (SASL EXTERNAL) instead of a password.
+    /// Log in with the client certificate (SASL EXTERNAL) instead of a password.
     #[serde(default)]
     pub external_auth: bool,
-    /// Whom to trust; only with `amqps://`.
+    /// TLS settings; only with `amqps://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
 
-    /// The exchange; a template. Empty is the default exchange, where the routing key is the name of a queue.
+    /// The exchange; a template. An empty one is the default exchange, where the routing key is the name of a queue.
     pub exchange: Template,
     /// The routing key; a template, `{topic}` unless set.
     #[serde(default = "topic")]
     pub routing_key: Template,
-    /// Headers beside those of the message and the format, each a template. One that comes out empty is left out.
+    /// Headers in addition to those of the message and the format, each a template. Empty values are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Template>,
-    /// The property `correlation_id`; a template. If it comes out empty, as unless it is set, there is none.
+    /// The property `correlation_id`; a template. It is left out if it is empty, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<Template>,
     /// The property `app_id`; `sendoff` unless set.
     #[serde(default = "app_id")]
     pub app_id: String,
-    /// How messages are written; `raw` unless set.
+    /// The format of messages; `raw` unless set.
     #[serde(default)]
     pub format: Format,
-    /// What the attribute `source` of CloudEvents says; `sendoff` unless set.
+    /// The attribute `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "app_id")]
     pub source: String,
     /// Whether queues keep messages over a restart of the broker; `true` unless set.
     #[serde(default = "yes")]
     pub persistent: bool,
-    /// The highest priority that messages get on the broker, 9 unless set; higher ones are brought down to it, and
-    /// negative ones up to 0.
+    /// The highest priority of a message on the broker, 9 unless set. Higher priorities are lowered to it, negative
+    /// ones raised to 0.
     #[serde(default = "nine")]
     pub max_priority: u8,
 
-    /// Whether exchange and queue are declared: `off` unless set, `passive`, `active`.
+    /// Whether exchange and queue are declared: `off` (unless set), `passive` or `active`.
     #[serde(default)]
     pub declare: Declare,
-    /// The type of the exchange that is declared; `topic` unless set.
+    /// The type of the declared exchange; `topic` unless set.
     #[serde(default)]
     pub exchange_type: ExchangeType,
-    /// Whether the exchange and the queue that are declared survive a restart of the broker; `true` unless set.
+    /// Whether the declared exchange and queue survive a restart of the broker; `true` unless set.
     #[serde(default = "yes")]
     pub durable: bool,
-    /// A queue to declare, too.
+    /// A queue to declare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
     /// The type of that queue; `quorum` unless set.
     #[serde(default)]
     pub queue_type: QueueType,
-    /// What the queue is bound to the exchange with; `#` unless set.
+    /// The binding key of that queue; `#` unless set.
     #[serde(default = "all")]
     pub binding_key: String,
 
-    /// After how long a silent connection is checked; `10s` unless set.
+    /// The heartbeat interval; `10s` unless set.
     #[serde(default = "ten_seconds", with = "duration")]
     pub heartbeat: Duration,
-    /// How long connecting may take, all tries together; `4s` unless set.
+    /// How long connecting may take, all attempts together; `4s` unless set.
     #[serde(default = "four_seconds", with = "duration")]
     pub connect_timeout: Duration,
     /// How long the broker may take to confirm a batch; `20s` unless set.
     #[serde(default = "twenty_seconds", with = "duration")]
     pub confirm_timeout: Duration,
-    /// How many messages of a batch may be on their way at once; 1000 unless set.
+    /// How many unconfirmed messages of a batch may be sent; 1000 unless set.
     #[serde(default = "thousand")]
     pub window: usize,
-    /// The largest message: RabbitMQ's `max_message_size`; 16 MiB unless set, the default of RabbitMQ 4.
+    /// The largest message in bytes: RabbitMQ's `max_message_size`; 16 MiB unless set, the default of RabbitMQ 4.
     #[serde(default = "sixteen_mib")]
     pub max_message_bytes: usize,
 }
@@ -118,10 +118,10 @@ pub enum QueueType {
 }
 
 impl RabbitMqConfig {
-    /// The defaults for a broker and an exchange.
+    /// The settings for a broker and an exchange, all others with their defaults.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the URL or the template cannot be read.
+    /// [`ErrorKind::Invalid`] when the URL or the template cannot be parsed.
     pub fn new(url: &str, exchange: &str) -> Result<Self> {
         let Settings {
             heartbeat,
@@ -160,10 +160,10 @@ impl RabbitMqConfig {
         })
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         self.settings().validate()?;
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
@@ -178,33 +178,33 @@ impl RabbitMqConfig {
         for (what, name) in names.into_iter().chain(headers) {
             if name.len() > 255 {
                 return invalid(
-                    &format!("the {what} of the RabbitMQ sink is too long"),
-                    "AMQP allows 255 bytes",
+                    &format!("{what} of the RabbitMQ sink is too long: {} bytes", name.len()),
+                    "shorten it to the 255 bytes that AMQP allows",
                 );
             }
         }
         if self.declare != Declare::Off && self.exchange.as_fixed() == Some("") && self.queue.is_none() {
             return invalid(
-                "the default exchange cannot be declared",
-                "name an exchange or a queue, or set declare = \"off\"",
+                "the RabbitMQ sink cannot declare the default exchange",
+                "set exchange or queue, or declare = \"off\"",
             );
         }
         if self.queue.is_some() && self.declare == Declare::Off {
             return invalid(
-                "the RabbitMQ sink names a queue but declares nothing",
+                "the RabbitMQ sink has a queue, but declare is \"off\"",
                 "set declare = \"active\" or \"passive\"",
             );
         }
         if self.queue.is_some() && self.exchange.as_fixed().is_none() {
             return invalid(
-                "a queue cannot be bound to an exchange that depends on the message",
-                "leave queue out, and bind queues on the broker",
+                "the RabbitMQ sink cannot bind a queue to an exchange that depends on the message",
+                "remove queue, and bind queues on the broker",
             );
         }
         if self.queue.is_some() && self.queue_type == QueueType::Quorum && !self.durable {
             return invalid(
-                "a quorum queue is always durable",
-                "set queue_type = \"classic\", or leave durable out",
+                "the RabbitMQ sink has durable = false, but a quorum queue is always durable",
+                "set queue_type = \"classic\", or remove durable",
             );
         }
         Ok(())
@@ -226,7 +226,7 @@ impl RabbitMqConfig {
         }
     }
 
-    /// Its names are not too long once [`RabbitMqConfig::validate`] has passed.
+    /// After [`RabbitMqConfig::validate`], its names are not too long.
     pub(crate) fn topology(&self) -> Topology {
         let exchange: ShortString = self.exchange.as_fixed().unwrap_or_default().into();
         let queue = |name: &String| {
@@ -241,7 +241,7 @@ impl RabbitMqConfig {
                 name: name.as_str().into(),
                 durable: self.durable,
                 arguments,
-                // To the default exchange every queue is bound already.
+                // Every queue is already bound to the default exchange.
                 bindings: if exchange.as_str().is_empty() {
                     vec![]
                 } else {
@@ -265,7 +265,7 @@ impl RabbitMqConfig {
     }
 }
 
-#[allow(clippy::expect_used, reason = "a constant that can be read")]
+#[allow(clippy::expect_used, reason = "a constant that always parses")]
 fn topic() -> Template {
     "{topic}".parse().expect("a template")
 }

@@ -1,10 +1,10 @@
-//! A message of the outbox as a message of RabbitMQ.
+//! Encodes a message for RabbitMQ.
 
 use std::time::UNIX_EPOCH;
 
 use lapin::BasicProperties;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
-use sendoff::{Delivery, Reason};
+use sendoff::{Outgoing, Reason};
 use sendoff_wire::{Names, Template};
 
 use crate::RabbitMqConfig;
@@ -12,55 +12,55 @@ use crate::publisher::Prepared;
 
 const NAMES: Names = Names { prefix: "cloudEvents:" };
 
-/// On disk, or in memory only.
+/// Delivery modes: stored on disk, or in memory only.
 const PERSISTENT: u8 = 2;
 const TRANSIENT: u8 = 1;
 
-/// Makes the message, or says why that can never work.
-pub(crate) fn encode(config: &RabbitMqConfig, delivery: &Delivery) -> Result<Prepared, Reason> {
-    let encoded = config.format.encode(delivery, &config.source, NAMES);
+/// Encodes a message. The error is the reason why that can never work.
+pub(crate) fn encode(config: &RabbitMqConfig, outgoing: &Outgoing) -> Result<Prepared, Reason> {
+    let encoded = config.format.encode(outgoing, &config.source, NAMES);
     let mut headers = FieldTable::default();
     for (name, value) in &encoded.headers {
         headers.insert(short("name of a header", name)?, long(value));
     }
     for (name, template) in &config.headers {
-        let value = fill(template, delivery)?;
+        let value = fill(template, outgoing)?;
         if !value.is_empty() {
             headers.insert(short("name of a header", name)?, long(&value));
         }
     }
-    let seconds = delivery
+    let seconds = outgoing
         .created_at
         .duration_since(UNIX_EPOCH)
         .map_or(0, |since| since.as_secs());
     let mut properties = BasicProperties::default()
-        .with_message_id(short("id", &delivery.id.to_string())?)
+        .with_message_id(short("id", &outgoing.id.to_string())?)
         .with_timestamp(seconds)
         .with_content_type(short("content type", &encoded.content_type)?)
-        .with_type(short("topic", &delivery.topic)?)
+        .with_type(short("topic", &outgoing.topic)?)
         .with_app_id(short("app_id", &config.app_id)?)
         .with_delivery_mode(if config.persistent { PERSISTENT } else { TRANSIENT })
         .with_headers(headers);
-    if delivery.priority != 0 {
-        let priority = u8::try_from(delivery.priority.clamp(0, config.max_priority.into())).unwrap_or(0);
+    if outgoing.priority != 0 {
+        let priority = u8::try_from(outgoing.priority.clamp(0, config.max_priority.into())).unwrap_or(0);
         properties = properties.with_priority(priority);
     }
     if let Some(template) = &config.correlation_id {
-        let correlation_id = fill(template, delivery)?;
+        let correlation_id = fill(template, outgoing)?;
         if !correlation_id.is_empty() {
             properties = properties.with_correlation_id(short("correlation_id", &correlation_id)?);
         }
     }
     Ok(Prepared {
-        exchange: short("exchange", &fill(&config.exchange, delivery)?)?,
-        routing_key: short("routing key", &fill(&config.routing_key, delivery)?)?,
+        exchange: short("exchange", &fill(&config.exchange, outgoing)?)?,
+        routing_key: short("routing key", &fill(&config.routing_key, outgoing)?)?,
         properties,
         body: encoded.body,
     })
 }
 
-fn fill(template: &Template, delivery: &Delivery) -> Result<String, Reason> {
-    template.fill(delivery).map_err(|unfilled| unfilled.to_string().into())
+fn fill(template: &Template, outgoing: &Outgoing) -> Result<String, Reason> {
+    template.fill(outgoing).map_err(|unfilled| unfilled.to_string().into())
 }
 
 fn long(text: &str) -> AMQPValue {
@@ -70,7 +70,7 @@ fn long(text: &str) -> AMQPValue {
 fn short(what: &str, text: &str) -> Result<ShortString, Reason> {
     ShortString::try_new(text).map_err(|_| {
         let bytes = text.len();
-        format!("the {what} has {bytes} bytes and AMQP allows 255 (shorten it where the message is emitted)").into()
+        format!("the {what} has {bytes} bytes and AMQP allows 255 (emit the message with a shorter one)").into()
     })
 }
 
@@ -78,36 +78,26 @@ fn short(what: &str, text: &str) -> Result<ShortString, Reason> {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use sendoff::store::{Place, Room};
-    use sendoff::{Headers, Uuid};
+    use sendoff::Uuid;
+    use sendoff::store::{RowRef, Table};
 
     use super::*;
 
-    fn delivery() -> Delivery {
-        Delivery {
+    fn outgoing() -> Outgoing {
+        Outgoing {
             id: Uuid::from_u128(7),
             topic: "order.placed".into(),
             payload: "{}".into(),
-            content_type: None,
-            headers: Headers::new(),
             key: Some("k".into()),
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
             created_at: SystemTime::UNIX_EPOCH + Duration::from_millis(1500),
-            expires_at: None,
-            attempts: 0,
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: 1,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         }
     }
 
@@ -117,7 +107,7 @@ mod tests {
 
     #[test]
     fn properties_carry_the_fields_of_the_message() {
-        let message = encode(&config("correlation_id = '{key}'"), &delivery()).unwrap();
+        let message = encode(&config("correlation_id = '{key}'"), &outgoing()).unwrap();
         let properties = &message.properties;
         assert_eq!(message.routing_key.as_str(), "order.placed");
         assert_eq!(
@@ -138,8 +128,8 @@ mod tests {
     #[test]
     fn priorities_are_brought_into_range() {
         let priority = |priority, config: &RabbitMqConfig| {
-            let delivery = Delivery { priority, ..delivery() };
-            *encode(config, &delivery).unwrap().properties.priority()
+            let outgoing = Outgoing { priority, ..outgoing() };
+            *encode(config, &outgoing).unwrap().properties.priority()
         };
         let nine = config("");
         assert_eq!(
@@ -153,16 +143,16 @@ mod tests {
     #[test]
     fn a_name_that_amqp_has_no_room_for_is_refused_with_its_size() {
         let topic = "t".repeat(256);
-        let reason = encode(&config(""), &Delivery { topic, ..delivery() }).unwrap_err();
+        let reason = encode(&config(""), &Outgoing { topic, ..outgoing() }).unwrap_err();
         assert!(
             reason.text().contains("topic has 256 bytes and AMQP allows 255"),
             "{reason:?}"
         );
         let longest = encode(
             &config(""),
-            &Delivery {
+            &Outgoing {
                 topic: "t".repeat(255),
-                ..delivery()
+                ..outgoing()
             },
         );
         assert!(longest.is_ok());
@@ -171,7 +161,7 @@ mod tests {
     #[test]
     fn a_templated_header_that_comes_out_empty_is_left_out() {
         let config = config("headers = { tenant = '{header:tenant|}', topic = 'x-{topic}' }");
-        let message = encode(&config, &delivery()).unwrap();
+        let message = encode(&config, &outgoing()).unwrap();
         let headers = message.properties.headers().as_ref().unwrap();
         assert!(!headers.contains_key("tenant"));
         assert_eq!(headers.inner()["topic"], long("x-order.placed"));

@@ -1,4 +1,4 @@
-//! What an error of the client or the broker means, and for whom: for one message, or for the sink as a whole.
+//! Maps errors of the client and the broker to outcomes: of one message, or of the sink as a whole.
 
 use std::error::Error as StdError;
 use std::io;
@@ -9,7 +9,7 @@ use sendoff::{Error, ErrorKind, Outcome, Reason};
 
 use crate::publisher::Prepared;
 
-/// How soon a broker that blocks us is asked again. It has to be less than five seconds.
+/// How soon a blocking broker is tried again. It must be less than five seconds.
 const ASK_AGAIN: Duration = Duration::from_secs(2);
 
 /// Why the broker cannot be used now.
@@ -19,7 +19,7 @@ pub(crate) struct Failure {
     what: String,
     why: String,
     next: &'static str,
-    /// Whether another try a moment later may work.
+    /// Whether another attempt soon may succeed.
     pub(crate) passing: bool,
     ask_again: Option<Duration>,
     source: Option<Box<lapin::Error>>,
@@ -38,45 +38,45 @@ impl Failure {
         }
     }
 
-    /// The broker has run low on memory or disk, and reads nothing from those who publish.
+    /// The broker is low on memory or disk, and reads nothing from publishers.
     pub(crate) fn blocked(why: &str) -> Self {
-        let next = "free memory or disk on the broker, or consume from its queues; copies that were on their way may \
-                    arrive when it goes on, with the same id";
+        let next = "free memory or disk on the broker, or consume from its queues; messages that were already sent may \
+                    arrive later, with the same id";
         let mut failure = Self::new(ErrorKind::Busy, "RabbitMQ blocks publishers", why, next);
         failure.ask_again = Some(ASK_AGAIN);
         failure
     }
 
     pub(crate) fn silent(limit: Duration) -> Self {
-        let why = format!("it gave no answer within {limit:?}");
-        let next = "check that it is alive: rabbitmq-diagnostics check_running";
-        Self::new(ErrorKind::Unreachable, "RabbitMQ cannot be used", why, next)
+        let why = format!("no answer within {limit:?}");
+        let next = "check that RabbitMQ runs: rabbitmq-diagnostics check_running";
+        Self::new(ErrorKind::Unreachable, "RabbitMQ does not answer", why, next)
     }
 
     pub(crate) fn closed() -> Self {
         let why = "the relay is stopping";
         Self::new(
             ErrorKind::Unreachable,
-            "RabbitMQ is not used any more",
+            "the RabbitMQ sink is closed",
             why,
-            "start the relay",
+            "start the relay again",
         )
     }
 
-    /// Connecting did not work.
+    /// Connecting failed.
     pub(crate) fn connecting(error: lapin::Error, place: &str) -> Self {
         let what = format!("cannot connect to RabbitMQ at {place}");
         let mut failure = match error.kind() {
             lapin::ErrorKind::IOError(io) => Self::io(what, io),
             lapin::ErrorKind::ProtocolError(refusal) => Self::refused(what, refusal),
             lapin::ErrorKind::InvalidProtocolVersion(_) | lapin::ErrorKind::ParsingError(_) => {
-                let next =
-                    "give the address of a RabbitMQ with AMQP 0-9-1; amqps:// for its TLS port, amqp:// for the other";
-                Self::new(ErrorKind::Invalid, what, "the far side does not speak AMQP 0-9-1", next)
+                let next = "set url of the sink to a RabbitMQ with AMQP 0-9-1; use amqps:// for its TLS port, amqp:// \
+                            for the other";
+                Self::new(ErrorKind::Invalid, what, "the server does not speak AMQP 0-9-1", next)
             }
-            // The client lets others match on it only with this arm.
+            // The client's error type is non-exhaustive.
             _ => {
-                let next = "check that it is alive, and its log";
+                let next = "check that RabbitMQ runs, and see its log";
                 let mut failure = Self::new(ErrorKind::Unreachable, what, said(&error), next);
                 failure.passing = true;
                 failure
@@ -92,17 +92,19 @@ impl Failure {
             let next = match tls {
                 rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForName)
                 | rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForNameContext { .. }) => {
-                    "use the host name that the broker's certificate is for"
+                    "use the host name of the broker's certificate in url of the sink"
                 }
-                rustls::Error::InvalidCertificate(_) => "set tls.ca_file to the authority of the broker's certificate",
+                rustls::Error::InvalidCertificate(_) => {
+                    "set tls.ca_file of the sink to the CA of the broker's certificate"
+                }
                 _ => "check the port (5671 is usual for TLS) and the certificates of both sides",
             };
             return Self::new(ErrorKind::Denied, what, tls.to_string(), next);
         }
         let next = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "start RabbitMQ, or correct host and port in the sink's url",
-            io::ErrorKind::TimedOut => "check that a firewall lets us through and that RabbitMQ is alive",
-            _ => "check that RabbitMQ is alive, and host and port in the sink's url",
+            io::ErrorKind::ConnectionRefused => "start RabbitMQ, or correct host and port in url of the sink",
+            io::ErrorKind::TimedOut => "check that RabbitMQ runs, and the firewall",
+            _ => "check that RabbitMQ runs, and host and port in url of the sink",
         };
         let mut failure = Self::new(ErrorKind::Unreachable, what, error.to_string(), next);
         failure.passing = true;
@@ -114,16 +116,17 @@ impl Failure {
         let (kind, next) = match refusal.kind() {
             AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => (
                 ErrorKind::Denied,
-                "correct user and password: rabbitmqctl authenticate_user",
+                "correct user and password of the sink; check them with rabbitmqctl authenticate_user",
             ),
             AMQPErrorKind::Hard(AMQPHardError::NOTALLOWED | AMQPHardError::INVALIDPATH) => (
                 ErrorKind::Denied,
-                "create the virtual host (rabbitmqctl add_vhost) and let the user in (rabbitmqctl set_permissions)",
+                "create the virtual host (rabbitmqctl add_vhost), and allow the user to use it (rabbitmqctl \
+                 set_permissions)",
             ),
             AMQPErrorKind::Hard(AMQPHardError::CONNECTIONFORCED) => {
-                (ErrorKind::Unreachable, "wait until RabbitMQ has started again")
+                (ErrorKind::Unreachable, "wait until RabbitMQ has restarted")
             }
-            AMQPErrorKind::Soft(_) | AMQPErrorKind::Hard(_) => (ErrorKind::Backend, "look into RabbitMQ's log"),
+            AMQPErrorKind::Soft(_) | AMQPErrorKind::Hard(_) => (ErrorKind::Backend, "see RabbitMQ's log"),
         };
         let mut failure = Self::new(kind, what, why, next);
         failure.passing = kind == ErrorKind::Unreachable;
@@ -132,7 +135,7 @@ impl Failure {
 
     /// The connection ended.
     pub(crate) fn lost(error: &lapin::Error) -> Self {
-        let next = "nothing to do if RabbitMQ was restarted; otherwise look into its log";
+        let next = "nothing to do if RabbitMQ was restarted; otherwise see its log";
         let mut failure = Self::new(
             ErrorKind::Unreachable,
             "the connection to RabbitMQ was lost",
@@ -144,19 +147,19 @@ impl Failure {
         failure
     }
 
-    /// The one exchange of the sink, or a queue that was to be declared, is not as it should be.
+    /// The exchange of the sink, or a queue to declare, is missing, refused, or has other properties.
     pub(crate) fn misplaced(error: AMQPError) -> Self {
         let (kind, next) = match error.kind() {
             AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => (ErrorKind::NotFound, MISSING),
             AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => (ErrorKind::Denied, DENIED),
             AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED) => (
                 ErrorKind::Invalid,
-                "it exists with other properties: correct the sink's settings, or set declare = \"off\"",
+                "it exists with other properties; correct the settings of the sink, or set declare = \"off\"",
             ),
-            AMQPErrorKind::Soft(_) | AMQPErrorKind::Hard(_) => (ErrorKind::Backend, "look into RabbitMQ's log"),
+            AMQPErrorKind::Soft(_) | AMQPErrorKind::Hard(_) => (ErrorKind::Backend, "see RabbitMQ's log"),
         };
         let why = error.get_message().to_string();
-        let mut failure = Self::new(kind, "RabbitMQ refuses what the sink wants", why, next);
+        let mut failure = Self::new(kind, "RabbitMQ refused the exchange or the queue", why, next);
         failure.source = Some(Box::new(lapin::ErrorKind::ProtocolError(error).into()));
         failure
     }
@@ -169,7 +172,7 @@ impl Failure {
         format!("{}: {} ({})", self.what, self.why, self.next)
     }
 
-    /// For messages that were not sent, or that the broker will not look at while it blocks us.
+    /// The outcome of messages that were not sent, or that a blocking broker does not read.
     pub(crate) fn outcome(&self) -> Outcome {
         let reason = Reason::new(self.text());
         Outcome::SinkDown(match self.ask_again {
@@ -178,14 +181,14 @@ impl Failure {
         })
     }
 
-    /// For messages that it is the matter of.
+    /// The outcome of messages that caused it.
     pub(crate) fn permanent(&self) -> Outcome {
-        Outcome::Permanent(format!("{}; then replay the message", self.text()).into())
+        Outcome::Permanent(format!("{}; then retry the message", self.text()).into())
     }
 
-    /// For messages that were sent.
+    /// The outcome of messages that were sent.
     pub(crate) fn unknown(&self) -> Outcome {
-        Outcome::Unknown(format!("sent, but not confirmed: {}", self.text()).into())
+        Outcome::Unknown(format!("sent and not confirmed: {}", self.text()).into())
     }
 }
 
@@ -203,13 +206,18 @@ impl From<Failure> for Error {
 
 impl From<sendoff::Error> for Failure {
     fn from(error: sendoff::Error) -> Self {
-        let next = "correct the sink's settings";
-        Self::new(error.kind(), "RabbitMQ cannot be used", error.to_string(), next)
+        let next = "correct the settings of the sink";
+        Self::new(
+            error.kind(),
+            "the RabbitMQ sink cannot connect",
+            error.to_string(),
+            next,
+        )
     }
 }
 
-const MISSING: &str = "declare it on the broker, or let the sink do it: declare = \"active\"";
-const DENIED: &str = "let the user write to it: rabbitmqctl set_permissions";
+const MISSING: &str = "declare it on the broker, or set declare = \"active\" of the sink";
+const DENIED: &str = "allow the sink's user to write to it: rabbitmqctl set_permissions";
 
 /// The broker closed the channel because of one message.
 pub(crate) fn of_message(error: &AMQPError) -> Outcome {
@@ -218,17 +226,17 @@ pub(crate) fn of_message(error: &AMQPError) -> Outcome {
         AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => MISSING,
         AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => DENIED,
         AMQPErrorKind::Soft(AMQPSoftError::CONTENTTOOLARGE | AMQPSoftError::PRECONDITIONFAILED) => {
-            "make the message smaller, or raise RabbitMQ's max_message_size; set the sink's max_message_bytes to it"
+            "raise RabbitMQ's max_message_size and max_message_bytes of the sink, or emit a smaller message"
         }
         AMQPErrorKind::Soft(AMQPSoftError::NOROUTE | AMQPSoftError::NOCONSUMERS | AMQPSoftError::RESOURCELOCKED)
         | AMQPErrorKind::Hard(_) => {
-            return Outcome::Temporary(format!("RabbitMQ refused the message: {why} (look into its log)").into());
+            return Outcome::Temporary(format!("RabbitMQ refused the message: {why} (see RabbitMQ's log)").into());
         }
     };
-    Outcome::Permanent(format!("RabbitMQ refuses the message: {why} ({next}; then replay the message)").into())
+    Outcome::Permanent(format!("RabbitMQ refused the message: {why} ({next}; then retry the message)").into())
 }
 
-/// Whether the broker complained about an exchange, not about what one message is like.
+/// Whether the error is about an exchange, and not about a single message.
 pub(crate) fn is_about_exchange(error: &AMQPError) -> bool {
     match error.kind() {
         AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND | AMQPSoftError::ACCESSREFUSED) => true,
@@ -242,7 +250,7 @@ pub(crate) fn is_about_routing_key(error: &AMQPError) -> bool {
         && error.get_message().as_str().contains("access to topic")
 }
 
-/// Whether what was to be declared is there, but with other properties.
+/// Whether the exchange or queue exists with other properties.
 pub(crate) fn is_about_properties(error: &AMQPError) -> bool {
     matches!(error.kind(), AMQPErrorKind::Soft(AMQPSoftError::PRECONDITIONFAILED))
 }
@@ -255,45 +263,43 @@ pub(crate) fn channel_error(error: &lapin::Error) -> Option<&AMQPError> {
     }
 }
 
-/// Whether the broker may have ended the connection because of what one message is like. It tells when it ends it for another
-/// reason.
+/// Whether a single message may be the cause of the connection's end. The broker reports other causes.
 pub(crate) fn may_be_due_to_a_message(error: &lapin::Error) -> bool {
     match error.kind() {
         lapin::ErrorKind::ProtocolError(error) => {
             !matches!(error.kind(), AMQPErrorKind::Hard(AMQPHardError::CONNECTIONFORCED))
         }
         lapin::ErrorKind::MissingHeartbeatError => false,
-        // The client lets others match on it only with this arm.
+        // The client's error type is non-exhaustive.
         _ => true,
     }
 }
 
-/// No binding takes it. With `mandatory` the broker tells, and does not keep it.
+/// No binding matches. With `mandatory` the broker returns the message, and does not keep it.
 pub(crate) fn unroutable(message: &Prepared, code: u16, text: &str) -> Outcome {
     let (exchange, key) = (&message.exchange, &message.routing_key);
     let lack = if exchange.as_str().is_empty() {
-        format!("there is no queue {key:?}, which the default exchange would put it into (declare the queue")
+        format!("the default exchange has no queue {key:?} (declare the queue")
     } else {
         format!(
-            "no queue is bound to the exchange {:?} for the routing key {:?} (bind one, or give the exchange an \
-             alternate-exchange",
+            "no queue is bound to the exchange {:?} for the routing key {:?} (bind one, or set an \
+             alternate-exchange for the exchange",
             exchange.as_str(),
             key.as_str()
         )
     };
-    let reason =
-        format!("RabbitMQ returned the message as unroutable, {code} {text}: {lack}; then replay the message)");
+    let reason = format!("RabbitMQ returned the message as unroutable, {code} {text}: {lack}; then retry the message)");
     Outcome::Permanent(reason.into())
 }
 
-/// A queue did not take it: full with `overflow = reject-publish`, or without a leader.
+/// A queue refused it: full with `overflow = reject-publish`, or without a leader.
 pub(crate) fn nacked() -> Outcome {
-    let reason = "RabbitMQ did not take the message: a queue it is routed to is full and rejects, or cannot store it now \
-                  (consume from the queue, or raise its limit)";
+    let reason = "RabbitMQ did not accept the message (nack): a queue is full and rejects messages, or cannot store \
+                  them now (consume from the queue, or raise its limit)";
     Outcome::Temporary(reason.into())
 }
 
-/// What the client says, and what it only says in a source. Neither holds more of a message than names.
+/// The client's text, and those of its sources. They hold only names of a message.
 fn said(error: &lapin::Error) -> String {
     if let lapin::ErrorKind::ProtocolError(error) = error.kind() {
         return error.get_message().to_string();
@@ -329,8 +335,8 @@ mod tests {
         };
         assert_eq!(
             reason.text(),
-            "cannot connect to RabbitMQ at amqp://host/: login refused (correct user and password: rabbitmqctl \
-             authenticate_user)"
+            "cannot connect to RabbitMQ at amqp://host/: login refused (correct user and password of the sink; check \
+             them with rabbitmqctl authenticate_user)"
         );
         let error = Error::from(failure);
         assert_eq!(
@@ -348,7 +354,7 @@ mod tests {
     #[test]
     fn a_blocked_broker_is_asked_again_within_five_seconds() {
         let Outcome::SinkDown(reason) = Failure::blocked("low on memory").outcome() else {
-            panic!("blocked is down");
+            panic!("a blocked broker must be down");
         };
         assert!(reason.asked_delay().unwrap() < Duration::from_secs(5));
         assert!(reason.text().contains("low on memory"));

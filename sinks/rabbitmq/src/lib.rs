@@ -1,13 +1,13 @@
 //! A sink for RabbitMQ.
 //!
-//! - **Delivered** means that the broker confirmed the message and did not return it: it is in every queue that it is
-//!   routed to, and there is at least one.
-//! - **Pipelined**: a batch is sent as a whole, then confirmed as a whole. One message that cannot be delivered does not
-//!   keep the others back.
+//! - **Delivered** means that the broker confirmed the message and did not return it: it is in every queue that it was
+//!   routed to, at least one.
+//! - **Pipelined**: a batch is sent without waiting for single confirms. A message that cannot be delivered does not
+//!   delay the others.
 //! - Exchange, routing key and headers are [templates](sendoff_wire::Template), filled in from each message.
-//! - Nothing is declared on the broker unless [asked for](RabbitMqConfig::declare).
+//! - The sink declares nothing on the broker unless [the settings say so](RabbitMqConfig::declare).
 //!
-//! Sinks that make other messages for RabbitMQ use its [`publisher`].
+//! Sinks that build other messages for RabbitMQ use its [`publisher`].
 #![forbid(unsafe_code)]
 
 mod config;

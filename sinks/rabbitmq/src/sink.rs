@@ -1,26 +1,26 @@
-//! Publishing: every message encoded when it is its turn.
+//! Publishing: every message is encoded just before it is sent.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff::{Outcome, Outgoing, Result, Sink};
 
 use crate::RabbitMqConfig;
 use crate::encode::encode;
 use crate::publisher::Publisher;
 
-/// The sink.
+/// Publishes messages to RabbitMQ.
 pub struct RabbitMqSink {
     config: RabbitMqConfig,
     publisher: Publisher,
 }
 
 impl RabbitMqSink {
-    /// Sets it up. The first batch connects, or [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or a file of it cannot be used.
+    /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or one of its files cannot be used.
     pub fn new(config: RabbitMqConfig) -> Result<Self> {
         config.validate()?;
         let publisher = Publisher::new(config.settings(), config.topology())?;
@@ -30,7 +30,7 @@ impl RabbitMqSink {
 
 #[async_trait]
 impl Sink for RabbitMqSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let make = |at: usize| encode(&self.config, &batch[at]).map_err(Outcome::Permanent);
         self.publisher.publish(batch.len(), make).await
     }

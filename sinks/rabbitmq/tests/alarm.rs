@@ -1,5 +1,5 @@
-//! A broker that runs out of memory under a relay.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A broker with a memory alarm, and a relay.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use sendoff::store::{Backlog, EmitStore as _, RelayStore as _};
 use sendoff::{Message, Uuid};
-use sendoff_relay::{Observer, Pulse, Relay, SinkState};
+use sendoff_relay::{Observer, Relay, RelayHealth, SinkState};
 use sendoff_testkit::MemoryStore;
 use sendoff_testkit::servers::RabbitMq;
 use tokio::sync::watch;
@@ -17,15 +17,15 @@ use tokio_util::sync::CancellationToken;
 mod broker;
 use broker::{Consumer, sink, to_queues};
 
-/// What the design allows for noticing a broker that cannot be used, and for noticing that it can.
+/// How soon the relay must notice that a broker is unusable, and that it is usable again.
 const SOON: Duration = Duration::from_secs(5);
 
-/// How the relay's breaker stands.
+/// The state of the sink in the relay.
 struct Breaker(watch::Sender<SinkState>);
 
 impl Observer for Breaker {
-    fn pulse(&self, pulse: &Pulse) {
-        let state = pulse.sinks[0].state;
+    fn relay_health(&self, relay_health: &RelayHealth) {
+        let state = relay_health.sinks[0].state;
         self.0
             .send_if_modified(|known| std::mem::replace(known, state) != state);
     }
@@ -59,7 +59,7 @@ async fn a_relay_notices_a_memory_alarm_within_seconds_and_goes_on_when_it_ends(
     let running = tokio::spawn(relay.run(stop.clone()));
     let mut emitted = Vec::new();
 
-    // Messages come all the time, before the alarm and through it.
+    // Messages are emitted before and during the alarm.
     let alarm = async {
         broker.memory_alarm(true).await;
         let raised = Instant::now();
@@ -68,7 +68,11 @@ async fn a_relay_notices_a_memory_alarm_within_seconds_and_goes_on_when_it_ends(
             .unwrap()
             .unwrap();
         sleep((raised + Duration::from_secs(6)).saturating_duration_since(Instant::now())).await;
-        assert_eq!(*state.borrow(), SinkState::Down, "it stays down while the alarm lasts");
+        assert_eq!(
+            *state.borrow(),
+            SinkState::Down,
+            "the sink must stay down during the alarm"
+        );
         broker.memory_alarm(false).await;
         timeout(SOON, state.wait_for(|state| *state != SinkState::Down))
             .await

@@ -1,5 +1,5 @@
-//! A broker that asks who we are.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A broker that requires a client certificate.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use sendoff::{Outcome, Sink as _};
 use sendoff_sink_rabbitmq::RabbitMqConfig;

@@ -1,5 +1,5 @@
-//! The duties of a sink, on a real RabbitMQ.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! The sink conformance suite, on a real RabbitMQ.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use lapin::ExchangeKind;
 use lapin::message::BasicGetMessage;
 use lapin::options::ExchangeDeclareOptions;
 use lapin::types::{AMQPValue, FieldTable};
-use sendoff::{Delivery, Result, Sink};
+use sendoff::{Outgoing, Result, Sink};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
 use sendoff_testkit::servers::RabbitMq;
 use sendoff_testkit::sink_suite::{self, Broker, Capabilities, Connection, HeaderText, Received, Setup, SinkHarness};
@@ -27,7 +27,7 @@ fn main() -> ExitCode {
 
 struct Harness;
 
-/// An exchange of its own with one queue, which takes everything but messages that a header leads astray.
+/// A new exchange with one queue, which gets all messages except those with a certain header.
 struct OwnQueue {
     private: Option<RabbitMq>,
     url: String,
@@ -113,8 +113,8 @@ impl Broker for OwnQueue {
         self.received.clone()
     }
 
-    fn make_unroutable(&self, delivery: &mut Delivery) {
-        delivery.headers.insert("route", "unknown");
+    fn make_unroutable(&self, outgoing: &mut Outgoing) {
+        outgoing.headers.insert("route", "unknown");
     }
 
     async fn kill(&mut self) {
@@ -127,15 +127,15 @@ impl Broker for OwnQueue {
 }
 
 fn received(message: BasicGetMessage) -> Received {
-    let delivery = message.delivery;
+    let outgoing = message.delivery;
     let text = |value: &AMQPValue| value.as_long_string().map(ToString::to_string);
-    let headers = delivery.properties.headers().as_ref().unwrap().inner();
+    let headers = outgoing.properties.headers().as_ref().unwrap().inner();
     let headers = headers
         .iter()
         .map(|(name, value)| (name.to_string(), text(value).unwrap()));
     Received {
-        content_type: delivery.properties.content_type().as_ref().map(ToString::to_string),
+        content_type: outgoing.properties.content_type().as_ref().map(ToString::to_string),
         headers: headers.collect(),
-        body: delivery.data.into(),
+        body: outgoing.data.into(),
     }
 }

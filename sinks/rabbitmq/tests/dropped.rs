@@ -1,5 +1,5 @@
-//! A batch that nobody waits for any more, as when the relay's patience is over.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A dropped batch, as after a timeout of the relay.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,8 +15,8 @@ use broker::{Consumer, all_delivered, batch, ids, sink, to_queues};
 
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A connection that is only let go says farewell and waits for the answer, for as long as the broker is silent: with its
-/// thread, and with what it was still to send.
+/// A connection that is only dropped sends a close and waits for the answer as long as the broker is silent: its thread
+/// stays alive, with the messages that it would still send.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_batch_that_is_dropped_takes_its_connection_with_it() {
     let url = RabbitMq::shared().url().to_owned();
@@ -26,7 +26,7 @@ async fn a_batch_that_is_dropped_takes_its_connection_with_it() {
     let queue = consumer.queue(&[]).await;
     let proxy = FaultProxy::start(port).await;
     let sink = Arc::new(sink(RabbitMqConfig {
-        // The client must not find out by itself.
+        // The client must not notice by itself.
         heartbeat: Duration::from_secs(600),
         ..to_queues(&proxy.url(&url, port))
     }));
@@ -48,10 +48,10 @@ async fn a_batch_that_is_dropped_takes_its_connection_with_it() {
     }
     assert_eq!(arrived, ids(&dropped));
     publishing.abort();
-    assert!(publishing.await.is_err(), "it ended before any confirm");
+    assert!(publishing.await.is_err(), "the batch must not end before a confirm");
     let begin = Instant::now();
     while proxy.open() > 0 {
-        assert!(begin.elapsed() < PATIENCE, "its connection lives on");
+        assert!(begin.elapsed() < PATIENCE, "its connection must close");
         sleep(Duration::from_millis(5)).await;
     }
 

@@ -1,5 +1,5 @@
-//! Nothing of a message gets into the log: the client writes returned messages there, if it is let.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! The log never holds a message, although the client would log returned messages.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -32,10 +32,10 @@ async fn a_returned_message_is_not_logged() {
         .with_writer(move || writer.clone())
         .init();
     let sink = sink(to_queues(RabbitMq::shared().url()));
-    let mut delivery = message("no-such-queue");
-    delivery.payload = "canary".into();
-    delivery.headers.insert("h", "canary");
-    permanent(&sink.publish(&[Arc::new(delivery)]).await[0], &["312"]);
+    let mut outgoing = message("no-such-queue");
+    outgoing.payload = "canary".into();
+    outgoing.headers.insert("h", "canary");
+    permanent(&sink.publish(&[Arc::new(outgoing)]).await[0], &["312"]);
     sink.close().await;
     tracing::warn!("the log works");
     let log = String::from_utf8(log.0.lock().unwrap().clone()).unwrap();

@@ -1,5 +1,6 @@
-//! One message that the broker ends the connection for takes neither the sink down nor its neighbours with it.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A message that makes the broker close the connection fails alone: the sink stays up, and other messages are
+//! delivered.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 
@@ -13,7 +14,7 @@ use sendoff_wire::Address;
 mod broker;
 use broker::Consumer;
 
-/// With a type of field that AMQP 0-9-1 has and RabbitMQ reads as another one, so that it loses its place in the frame.
+/// A message with a field type of AMQP 0-9-1 that RabbitMQ reads as another type, so that it cannot parse the frame.
 fn prepared(queue: &str, id: Uuid, unreadable: bool) -> Prepared {
     let mut headers = FieldTable::default();
     if unreadable {

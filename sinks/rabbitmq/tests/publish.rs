@@ -1,12 +1,12 @@
-//! What becomes of messages on a broker that works.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Outcomes of messages on a working broker.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use lapin::ExchangeKind;
 use lapin::types::{AMQPValue, FieldTable};
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Outcome, Outgoing, Sink};
 use sendoff_sink_rabbitmq::RabbitMqConfig;
 use sendoff_sink_rabbitmq::publisher::Declare;
 use sendoff_testkit::servers::RabbitMq;
@@ -39,7 +39,7 @@ async fn a_message_that_no_queue_takes_is_returned_and_only_that() {
     let (queue, exchange) = (consumer.queue(&[]).await, consumer.exchange(ExchangeKind::Topic).await);
     consumer.bind(&queue, &exchange, "order.*", FieldTable::default()).await;
     let sink = sink(RabbitMqConfig::new(&url, &exchange).unwrap());
-    // Many, so that the broker confirms several at once: the client then guesses which of them was returned.
+    // Many, so that the broker confirms several together: the client then guesses which of them was returned.
     for _ in 0..20 {
         let topics: Vec<&str> = (0..100)
             .map(|at| if at % 7 == 3 { "refund.made" } else { "order.placed" })
@@ -52,7 +52,7 @@ async fn a_message_that_no_queue_takes_is_returned_and_only_that() {
                 _ => assert_eq!(*outcome, Outcome::Delivered),
             }
         }
-        let routed: Vec<Arc<Delivery>> = messages
+        let routed: Vec<Arc<Outgoing>> = messages
             .into_iter()
             .filter(|message| message.topic == "order.placed")
             .collect();
@@ -82,7 +82,7 @@ async fn a_missing_exchange_concerns_only_the_messages_that_name_it() {
     }
     let arrived: Vec<String> = [0, 2, 4].map(|at: usize| messages[at].id.to_string()).into();
     assert_eq!(consumer.drain(&queue).await, arrived);
-    // The broker remembers nothing against us.
+    // The next batch is not affected.
     all_delivered(&sink.publish(&batch([&exchange, &exchange])).await);
 }
 
@@ -96,7 +96,7 @@ async fn an_exchange_that_is_deleted_under_way_takes_no_neighbour_with_it() {
         consumer.bind(&queue, exchange, "", FieldTable::default()).await;
     }
     let sink = sink(RabbitMqConfig::new(&url, "{topic}").unwrap());
-    // The sink has seen both, and asks no more.
+    // The sink has checked both exchanges, and does not check again.
     all_delivered(&sink.publish(&batch([&kept, &doomed])).await);
     consumer.drain(&queue).await;
     consumer
@@ -187,13 +187,13 @@ async fn exchange_key_and_headers_are_filled_in_from_the_message() {
     config.headers = [("region".to_owned(), "{header:region}-shop".parse().unwrap())].into();
     let sink = sink(config);
     let made = |region: &str| {
-        let mut delivery = message("order.placed");
-        delivery.key = Some("k1".into());
-        delivery.headers.insert("exchange", exchange.as_str());
-        delivery.headers.insert("region", region);
-        delivery.payload = vec![0, 159, 146, 150].into();
-        delivery.content_type = Some("application/octet-stream".into());
-        Arc::new(delivery)
+        let mut outgoing = message("order.placed");
+        outgoing.key = Some("k1".into());
+        outgoing.headers.insert("exchange", exchange.as_str());
+        outgoing.headers.insert("region", region);
+        outgoing.payload = vec![0, 159, 146, 150].into();
+        outgoing.content_type = Some("application/octet-stream".into());
+        Arc::new(outgoing)
     };
     let mut without = message("order.placed");
     without.headers.insert("exchange", exchange.as_str());
@@ -223,9 +223,9 @@ async fn messages_of_higher_priority_are_consumed_first() {
     let consumer = Consumer::connect(&url).await;
     let queue = consumer.queue(&[("x-max-priority", AMQPValue::LongInt(9))]).await;
     let with = |priority| {
-        let mut delivery = message(&queue);
-        delivery.priority = priority;
-        Arc::new(delivery)
+        let mut outgoing = message(&queue);
+        outgoing.priority = priority;
+        Arc::new(outgoing)
     };
     let messages = [with(-5), with(3), with(0), with(500), with(9)];
     all_delivered(&sink(to_queues(&url)).publish(&messages).await);
@@ -249,14 +249,14 @@ async fn what_is_asked_for_is_declared() {
     let messages = batch(["order.placed"]);
     all_delivered(&active.publish(&messages).await);
     assert_eq!(consumer.drain(&queue).await, ids(&messages));
-    // Once it is there, passive is content.
+    // Once the queue exists, passive succeeds.
     config.declare = Declare::Passive;
     all_delivered(&sink(config.clone()).publish(&batch(["order.placed"])).await);
     config.declare = Declare::Active;
     config.exchange_type = sendoff_sink_rabbitmq::ExchangeType::Fanout;
     let outcomes = sink(config.clone()).publish(&batch(["order.placed"])).await;
     down(&outcomes[0], &["inequivalent", "other properties"]);
-    // Exchanges that messages name are declared when they come.
+    // Exchanges from messages are declared when the first message needs them.
     config.exchange = "{topic}".parse().unwrap();
     config.queue = None;
     let named = name("named");
@@ -293,7 +293,7 @@ async fn what_the_broker_would_not_take_is_refused_without_harm_to_others() {
         large.payload = vec![b'x'; bytes].into();
         Arc::new(large)
     };
-    // Larger than a frame, and than what may be on its way at once.
+    // Larger than a frame, and than the limit of unconfirmed bytes.
     let messages = [large(300_000), large(9 << 20), large(300_000)];
     all_delivered(&broker::sink(to_queues(&url)).publish(&messages).await);
 }

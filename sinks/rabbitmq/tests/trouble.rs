@@ -1,5 +1,5 @@
-//! Brokers that die, hang, run out of memory, or refuse us.
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Brokers that crash, hang, run out of memory, or refuse the login.
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use lapin::ExchangeKind;
 use lapin::types::FieldTable;
-use sendoff::{Delivery, ErrorKind, Outcome, Sink};
+use sendoff::{ErrorKind, Outcome, Outgoing, Sink};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
 use sendoff_testkit::servers::{Authority, Options, RabbitMq};
 use sendoff_wire::TlsConfig;
@@ -16,11 +16,11 @@ use tokio::time::{Instant, sleep, timeout};
 mod broker;
 use broker::{Consumer, all_delivered, batch, down, ids, message, permanent, sink, to_queues};
 
-/// What the design allows for noticing a broker that cannot be used, and for noticing that it can.
+/// How soon the sink must notice that a broker is unusable, and that it is usable again.
 const SOON: Duration = Duration::from_secs(5);
 
-/// Publishes until all is delivered, as a relay does.
-async fn deliver(sink: &RabbitMqSink, mut rest: Vec<Arc<Delivery>>) -> usize {
+/// Publishes until all messages are delivered, as a relay does.
+async fn deliver(sink: &RabbitMqSink, mut rest: Vec<Arc<Outgoing>>) -> usize {
     let mut unknown = 0;
     while !rest.is_empty() {
         let outcomes = sink.publish(&rest).await;
@@ -48,10 +48,10 @@ async fn a_memory_alarm_is_noticed_and_so_is_its_end() {
     all_delivered(&sink.publish(&first).await);
 
     broker.memory_alarm(true).await;
-    // A connection that confirmed a moment ago is trusted; one that was quiet for a second is asked first.
+    // A connection that confirmed just now is used; one that was idle for a second is checked first.
     sleep(Duration::from_millis(1_100)).await;
     let held = batch(vec![&queue; 100]);
-    // The first time it finds out, the second time it knows.
+    // The first call detects the block, the second one remembers it.
     for _ in 0..2 {
         let begin = Instant::now();
         for outcome in sink.publish(&held).await {
@@ -67,7 +67,7 @@ async fn a_memory_alarm_is_noticed_and_so_is_its_end() {
     let connections = broker.ctl(&["list_connections", "pid"]).await.lines().count();
     assert!(
         connections <= 4,
-        "connections pile up on a broker that has no memory: {connections}"
+        "too many connections to a blocking broker: {connections}"
     );
 
     broker.memory_alarm(false).await;
@@ -76,7 +76,7 @@ async fn a_memory_alarm_is_noticed_and_so_is_its_end() {
         assert!(begin.elapsed() < SOON);
         sleep(Duration::from_millis(100)).await;
     }
-    // It was asked before anything was sent, so nothing comes twice. Blocked connections make no difference.
+    // The check came before any message was sent, so there are no duplicates. Blocked connections do not matter.
     let expected: Vec<String> = ids(&first).into_iter().chain(ids(&held)).collect();
     let arrived = consumer.drain(&queue).await;
     assert!(arrived == expected, "{} of {} arrived", arrived.len(), expected.len());
@@ -96,7 +96,7 @@ async fn an_alarm_in_the_middle_of_traffic_loses_nothing() {
         Instant::now()
     };
     let traffic = async {
-        // Until it says that it is down; the last batch is held back by the broker.
+        // Until the sink is down; the broker blocks the last batch.
         loop {
             let messages = batch(vec![&queue; 200]);
             let outcomes = sink.publish(&messages).await;
@@ -116,7 +116,7 @@ async fn an_alarm_in_the_middle_of_traffic_loses_nothing() {
         .count();
     let rest = published.split_off(published.len() - 200);
     let begin = Instant::now();
-    // To close a blocked connection takes no longer either.
+    // Closing a blocked connection is quick, too.
     let other = broker::sink(to_queues(&broker.url()));
     down(&other.publish(&rest[..1]).await[0], &["blocks"]);
     other.close().await;
@@ -129,7 +129,7 @@ async fn an_alarm_in_the_middle_of_traffic_loses_nothing() {
     assert_eq!(arrived.iter().cloned().collect::<HashSet<_>>(), all);
     assert!(
         arrived.len() <= all.len() + 200,
-        "{} copies, {undelivered} were on their way",
+        "{} copies, {undelivered} were unconfirmed",
         arrived.len()
     );
 }
@@ -186,7 +186,7 @@ async fn a_broker_that_is_killed_under_way_loses_nothing() {
     );
     assert!(
         (1..=500).contains(&unknown),
-        "only what was on its way is unknown: {unknown}"
+        "only unconfirmed messages are unknown: {unknown}"
     );
     sink.close().await;
 }
@@ -219,10 +219,10 @@ async fn a_broker_that_hangs_is_given_up() {
             std::fs::read_to_string(name).is_ok_and(|name| name.contains("lapin"))
         })
     };
-    // One is the consumer's. Those of connections that were given up need a moment.
+    // One connection is the consumer's. Abandoned connections need a moment to close.
     let begin = Instant::now();
     while threads().count() > 1 {
-        assert!(begin.elapsed() < SOON, "connections live on after close()");
+        assert!(begin.elapsed() < SOON, "connections must end after close()");
         sleep(Duration::from_millis(20)).await;
     }
 }
@@ -271,10 +271,10 @@ async fn tls_needs_the_right_authority_and_the_right_host() {
     let wrong_host = broker.tls_url().replace("localhost", "127.0.0.1");
     down(
         &publish(&wrong_host, Some(tls(ours.clone()))).await,
-        &["host name that the broker's certificate is for"],
+        &["host name of the broker's certificate"],
     );
     down(&publish(&broker.tls_url(), Some(tls(other))).await, &["tls.ca_file"]);
-    // Plain to the TLS port, and the other way round.
+    // Without TLS to the TLS port, and the reverse.
     let plain = broker.tls_url().replace("amqps", "amqp");
     down(&publish(&plain, None).await, &["cannot connect"]);
     let encrypted = broker.url().replace("amqp", "amqps");
@@ -306,7 +306,7 @@ async fn a_broker_that_refuses_us_is_down_with_advice_and_without_the_password()
     };
     refused("writer", "canary-wrong", "", &["ACCESS_REFUSED", "password"]).await;
     refused("writer", "canary-secret", "nowhere", &["nowhere", "add_vhost"]).await;
-    // The default exchange is not among what the user may write to.
+    // The user may not write to the default exchange.
     refused("writer", "canary-secret", "", &["amq.default", "set_permissions"]).await;
 
     let queue = consumer.queue(&[]).await;

@@ -1,48 +1,49 @@
-//! Commands to Redis and their answers, whatever they are for.
+//! Commands to Redis and their answers.
 
 use redis::{Cmd, Value};
 use sendoff::{Error, ErrorKind, Outcome, Result};
-use sendoff_wire::Line;
+use sendoff_wire::Connections;
 
-use crate::dial::Dialer;
+use crate::connect::Connector;
 use crate::{Lack, RedisConfig, error};
 
-/// Sends commands to the server of a [`RedisConfig`]: for sinks that write other things there than messages of ours.
+/// Sends commands to the server of a [`RedisConfig`], for sinks that write other data than Sendoff's messages.
 pub struct Commander {
-    line: Line<Dialer>,
+    connections: Connections<Connector>,
     cluster: bool,
 }
 
 impl Commander {
-    /// Sets it up. The first command connects, or [`Commander::check`].
+    /// Creates it. The first command or [`Commander::check`] connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: RedisConfig) -> Result<Self> {
         config.validate()?;
         let (patience, cluster) = (config.connect_timeout, config.cluster);
-        let line = Line::new(Dialer::new(config)?, patience);
-        Ok(Self { line, cluster })
+        let connections = Connections::new(Connector::new(config)?, patience);
+        Ok(Self { connections, cluster })
     }
 
-    /// Sends all commands at once: an answer for each, in order, or what its lack means for a message that hangs on it. What the
-    /// connection broke under may be sent again in [parts](sendoff_wire::Parts): one command may be the cause.
+    /// Sends all commands together. Returns for each, in order, its answer, or what its lack means for the message.
+    /// Commands whose connection broke may be sent again in [parts](sendoff_wire::Parts), because one command may be
+    /// the cause.
     pub async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if commands.is_empty() {
             return Vec::new();
         }
-        match self.line.get().await {
+        match self.connections.get().await {
             Err(refusal) => vec![Err(Lack::Settled(refusal.outcome())); commands.len()],
             Ok(connection) => connection.send(commands).await,
         }
     }
 
-    /// The same by a connection that nothing else is sent through, and that ends with it: for commands that one broke under.
+    /// The same on a separate connection, which is closed afterwards: for commands whose connection broke.
     pub async fn send_apart(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if commands.is_empty() {
             return Vec::new();
         }
-        match self.line.apart().await {
+        match self.connections.apart().await {
             Err(refusal) => vec![Err(Lack::Settled(refusal.outcome())); commands.len()],
             Ok(connection) => {
                 let answers = connection.send(commands).await;
@@ -52,30 +53,30 @@ impl Commander {
         }
     }
 
-    /// Asks whether Redis can be used, without writing.
+    /// Checks whether Redis can be used, without writing.
     ///
     /// # Errors
-    /// What stands in the way, with advice.
+    /// Why Redis cannot be used, with advice.
     pub async fn check(&self) -> Result<()> {
-        let connection = self.line.get().await.map_err(Error::from)?;
+        let connection = self.connections.get().await.map_err(Error::from)?;
         match connection.ping().await {
             Ok(Value::ServerError(refusal)) => match error::refused(&refusal, self.cluster) {
                 Outcome::SinkDown(reason) | Outcome::Temporary(reason) => {
-                    Err(Error::new(ErrorKind::Denied, reason.text()).next_step("see above"))
+                    Err(Error::new(ErrorKind::Denied, reason.text()))
                 }
-                // Whatever else is wrong, it has answered.
+                // The server answered; these outcomes concern single messages.
                 Outcome::Delivered | Outcome::Permanent(_) | Outcome::Unknown(_) | Outcome::NotYet(_) => Ok(()),
             },
             Ok(_) => Ok(()),
             Err(_) => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")
                 .because("the connection broke, or the answer took too long")
-                .next_step("check that it runs, and what is between")),
+                .next_step("check that Redis runs, and the network")),
         }
     }
 
-    /// Ends the connection.
+    /// Closes the connection.
     pub async fn close(&self) {
-        if let Some(connection) = self.line.hang_up().await {
+        if let Some(connection) = self.connections.close().await {
             connection.end();
         }
     }

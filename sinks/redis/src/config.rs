@@ -6,7 +6,7 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
 use serde::{Deserialize, Serialize};
 
-/// What a message becomes in Redis.
+/// How a message is stored in Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
@@ -15,11 +15,11 @@ pub enum Mode {
     Stream,
     /// An element of a list.
     List,
-    /// A message on a channel, for whoever listens at that moment.
+    /// A message on a channel, for its current subscribers only.
     PubSub,
 }
 
-/// At which end of a list elements are added.
+/// The end of a list where elements are added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum End {
@@ -30,18 +30,18 @@ pub enum End {
     Right,
 }
 
-/// What becomes of a message on a channel that nobody listens to.
+/// The outcome of a message on a channel without subscribers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum NoReceivers {
-    /// It counts as delivered: Redis has taken it.
+    /// It is delivered: Redis has accepted it.
     #[default]
     Delivered,
-    /// It is tried again later.
+    /// It is retried later.
     Retry,
 }
 
-/// Which server, and what to write there.
+/// The server, and how messages are stored there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
@@ -50,38 +50,39 @@ pub struct RedisConfig {
     /// The password, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// What a message becomes: `stream` unless set.
+    /// How a message is stored: `stream` unless set.
     #[serde(default)]
     pub mode: Mode,
     /// The name of the stream, the list or the channel; `{topic}` unless set.
     #[serde(default = "topic")]
     pub key: Template,
-    /// How messages are written: `raw` for streams, `envelope` for lists and channels unless set.
+    /// The format of messages: `raw` for streams, `envelope` for lists and channels unless set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "source")]
     pub source: String,
-    /// Streams: keep at most about so many entries. Not set: all. Older ones go whether they were read or not.
+    /// Streams: keep about this many entries at most. Not set: all. Older entries are removed even if nobody has read
+    /// them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_len: Option<u64>,
-    /// Streams: keep exactly `max_len` entries, which costs Redis more than about as many; `false` unless set.
+    /// Streams: keep exactly `max_len` entries, which costs Redis more; `false` unless set.
     #[serde(default)]
     pub exact: bool,
     /// Lists: the end where elements are added; `right` unless set.
     #[serde(default)]
     pub push: End,
-    /// Channels: what becomes of a message that nobody listens to; `delivered` unless set.
+    /// Channels: the outcome of a message without subscribers; `delivered` unless set.
     #[serde(default)]
     pub no_receivers: NoReceivers,
-    /// Refuse larger bodies; 512 MiB unless set, which is Redis' own limit (`proto-max-bulk-len`): it would close the
-    /// connection on a larger one.
+    /// The largest body, in bytes. Messages with a larger one are not sent and become dead letters; 512 MiB unless set,
+    /// which is Redis' own limit (`proto-max-bulk-len`). Redis would close the connection on a larger one.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: usize,
     /// The server is a node of a Redis Cluster; `false` unless set.
     #[serde(default)]
     pub cluster: bool,
-    /// Whom to trust, and who we are. Needs a `rediss://` URL.
+    /// TLS settings. They need a `rediss://` URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
@@ -93,10 +94,10 @@ pub struct RedisConfig {
 }
 
 impl RedisConfig {
-    /// The defaults for a server.
+    /// The settings for a server, all others with their defaults.
     ///
     /// # Errors
-    /// When the URL cannot be read.
+    /// When the URL cannot be parsed.
     pub fn new(url: &str) -> Result<Self> {
         Ok(Self {
             url: Address::parse(url)?,
@@ -117,7 +118,7 @@ impl RedisConfig {
         })
     }
 
-    /// How messages are written.
+    /// The format of messages.
     pub fn format(&self) -> Format {
         self.format.unwrap_or(match self.mode {
             Mode::Stream => Format::Raw,
@@ -130,59 +131,62 @@ impl RedisConfig {
         self.url.reveal().scheme() == "rediss"
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         self.url.with_scheme(&["redis", "rediss"])?;
         let database = self.url.reveal().path().trim_matches('/');
         if !database.is_empty() && database.parse::<u32>().is_err() {
             return invalid(
-                "the path in the URL of the Redis sink is not the number of a database",
-                "write it like redis://host:6379/0",
+                "the path in url of the Redis sink is not the number of a database",
+                "use a URL like redis://host:6379/0",
             );
         }
         if self.cluster && !matches!(database, "" | "0") {
             return invalid(
-                "a Redis Cluster has only the database 0",
-                "take the number out of the URL",
+                "url of the Redis sink has a database number, and a Redis Cluster has only database 0",
+                "remove the number from url",
             );
         }
-        // Only streams have fields beside the body, and every copy has to carry its id.
+        // Only streams have fields in addition to the body, and every copy must carry the message's id.
         let bare = matches!(self.format(), Format::Raw | Format::CloudEventsBinary);
         if self.mode != Mode::Stream && bare {
             return invalid(
-                "a list or a channel of Redis has no room for the id beside the payload",
+                "with this format of the Redis sink, a list or a channel cannot carry the message's id",
                 "use format = \"envelope\" or \"cloudevents\", or mode = \"stream\"",
             );
         }
         if self.mode != Mode::Stream && (self.max_len.is_some() || self.exact) {
             return invalid(
                 "max_len and exact of the Redis sink are for streams",
-                "take them out, or set mode = \"stream\"",
+                "remove them, or set mode = \"stream\"",
             );
         }
         if self.max_len == Some(0) {
-            return invalid("max_len of the Redis sink is 0", "leave it out to keep all entries");
+            return invalid(
+                "max_len of the Redis sink is 0",
+                "use a larger value, or remove it to keep all entries",
+            );
         }
         if self.key.as_fixed() == Some("") {
             return invalid(
-                "the key of the Redis sink is empty",
-                "name the stream, the list or the channel",
+                "key of the Redis sink is empty",
+                "set it to the name of the stream, the list or the channel",
             );
         }
         if self.max_message_bytes == 0 || self.connect_timeout.is_zero() || self.answer_timeout.is_zero() {
             return invalid(
                 "max_message_bytes, connect_timeout or answer_timeout of the Redis sink is 0",
-                "use more, or take the line out for the default",
+                "use a larger value, or remove the setting for the default",
             );
         }
         match &self.tls {
             Some(_) if !self.is_encrypted() => invalid(
-                "the Redis sink has TLS settings but a redis:// URL",
-                "use rediss://, or take them out",
+                "the Redis sink has tls, but its url starts with redis://",
+                "use rediss://, or remove tls",
             ),
             Some(tls) => tls.client().map(drop),
             None => Ok(()),
@@ -191,7 +195,7 @@ impl RedisConfig {
 }
 
 fn topic() -> Template {
-    // A template of one field is one.
+    // This template always parses.
     "{topic}".parse().unwrap_or_else(|_| unreachable!())
 }
 

@@ -1,4 +1,4 @@
-//! What commands go through: one server, or a cluster.
+//! A connection to one server or to a cluster.
 
 use redis::{Cmd, RedisResult, Value};
 
@@ -12,7 +12,7 @@ pub(crate) enum Connection {
 }
 
 impl Connection {
-    /// Sends all commands at once: an answer for each, in order, or what its lack means for a message that hangs on it.
+    /// Sends all commands together. Returns for each, in order, its answer, or what its lack means for the message.
     pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         match self {
             Self::Server(link) => {
@@ -23,7 +23,7 @@ impl Connection {
         }
     }
 
-    /// Asks for anything.
+    /// Sends a PING.
     pub(crate) async fn ping(&self) -> RedisResult<Value> {
         match self {
             Self::Server(link) => link.ping().await,
@@ -31,16 +31,17 @@ impl Connection {
         }
     }
 
-    /// Whether commands may be sent through it.
+    /// Whether commands can be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
         match self {
             Self::Server(link) => link.is_usable(),
-            // It mends itself when nodes are gone. Only the settings lead out of it when it has lost them all.
+            // It replaces lost nodes by itself. After it has lost all of them, only the settings can find the cluster
+            // again.
             Self::Cluster(cluster) => cluster.is_usable(),
         }
     }
 
-    /// Ends it, whoever still uses it.
+    /// Closes it, even if it is in use.
     pub(crate) fn end(&self) {
         match self {
             Self::Server(link) => link.end(),

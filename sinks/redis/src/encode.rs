@@ -1,21 +1,21 @@
-//! A message as a command of Redis.
+//! Encodes a message as a Redis command.
 
 use std::borrow::Cow;
 
 use redis::Cmd;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::{Encoded, Format, Names};
 
 use crate::config::{End, Mode};
 use crate::{RedisConfig, error};
 
-/// What stands before the name of a CloudEvents attribute, as with Kafka: a colon or a dash would need quotes in scripts.
+/// The prefix of CloudEvents attributes, as in Kafka: a colon or a dash would need quotes in scripts.
 const ATTRIBUTE: &str = "ce_";
 
-/// What stands before the name of a header of the message, so that it cannot pass itself off as another field.
+/// The prefix of the message's headers, so that a header cannot replace another field.
 const HEADER: &str = "header:";
 
-/// Fields of a stream's entry that have a name of their own.
+/// Fields of a stream's entry with their own names.
 const FIELDS: [(&str, &str); 7] = [
     (Format::ID, "id"),
     (Format::TOPIC, "topic"),
@@ -30,16 +30,16 @@ const FIELDS: [(&str, &str); 7] = [
 ///
 /// # Errors
 /// The outcome of a message that can never be sent.
-pub(crate) fn command(config: &RedisConfig, delivery: &Delivery) -> Result<Cmd, Outcome> {
-    let key = match config.key.fill(delivery) {
+pub(crate) fn command(config: &RedisConfig, outgoing: &Outgoing) -> Result<Cmd, Outcome> {
+    let key = match config.key.fill(outgoing) {
         Ok(key) if !key.is_empty() => key,
         Ok(_) => return Err(error::no_key()),
         Err(unfilled) => return Err(Outcome::Permanent(unfilled.to_string().into())),
     };
     let encoded = config
         .format()
-        .encode(delivery, &config.source, Names { prefix: ATTRIBUTE });
-    // Redis' limit is for each argument of a command, and in a stream headers are such.
+        .encode(outgoing, &config.source, Names { prefix: ATTRIBUTE });
+    // Redis' limit applies to each argument of a command, and in a stream every header is an argument.
     let headers = encoded.headers.iter().filter(|_| config.mode == Mode::Stream);
     let headers = headers.map(|(name, value)| (HEADER.len() + name.len()).max(value.len()));
     let largest = headers.fold(encoded.body.len(), usize::max);
@@ -95,39 +95,28 @@ fn field(name: &str) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::UNIX_EPOCH;
 
     use redis::Arg;
     use sendoff::Uuid;
-    use sendoff::store::{Place, Room};
+    use sendoff::store::{RowRef, Table};
 
     use super::*;
 
-    fn delivery() -> Delivery {
-        Delivery {
+    fn outgoing() -> Outgoing {
+        Outgoing {
             id: Uuid::nil(),
             topic: "order.placed".into(),
             payload: "{}".into(),
-            content_type: None,
             headers: [("tenant", "7"), ("id", "false")].into_iter().collect(),
             key: Some("k".into()),
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
-            created_at: UNIX_EPOCH,
-            expires_at: None,
-            attempts: 0,
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: 1,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         }
     }
 
@@ -138,7 +127,7 @@ mod tests {
             Arg::Simple(bytes) => String::from_utf8(bytes.to_vec()).unwrap(),
             _ => "?".to_owned(),
         };
-        command(&config, &delivery()).unwrap().args_iter().map(word).collect()
+        command(&config, &outgoing()).unwrap().args_iter().map(word).collect()
     }
 
     #[test]
@@ -199,7 +188,7 @@ mod tests {
             ("max_message_bytes = 30", "36 bytes"),
         ] {
             let config: RedisConfig = toml::from_str(&format!("url = 'redis://a'\n{config}")).unwrap();
-            match command(&config, &delivery()) {
+            match command(&config, &outgoing()) {
                 Err(Outcome::Permanent(reason)) => assert!(reason.text().contains(word), "{}", reason.text()),
                 other => panic!("{:?}", other.map(drop)),
             }

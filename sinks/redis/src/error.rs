@@ -1,4 +1,4 @@
-//! What an answer of Redis means for a message, in words for an operator.
+//! Maps answers of Redis to outcomes, with texts for an operator.
 
 use std::io;
 
@@ -6,24 +6,24 @@ use redis::{RedisError, RedisResult, ServerError, Value};
 use sendoff::{ErrorKind, Outcome, Reason};
 use sendoff_wire::{Fate, Refusal};
 
-/// The most of the server's own words that a reason repeats.
+/// The most characters of the server's text that a reason repeats.
 const MOST: usize = 200;
 
-/// Why a command has no answer that could be used, and what that means for a message that hangs on it.
+/// Why a command has no usable answer, and what that means for the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lack {
-    /// This, whatever else was sent.
+    /// This outcome, regardless of the other commands.
     Settled(Outcome),
-    /// The user may run the command, and not on this key or channel: others may do.
+    /// The user may run the command, but not on this key or channel.
     Denied(Reason),
     /// An argument of the command is larger than the server allows.
     Oversize(Reason),
-    /// The connection broke while it was on its way, perhaps because of another command.
+    /// The connection broke before the answer, perhaps because of another command.
     Broken(Outcome),
 }
 
 impl Lack {
-    /// For a message whose key is its own.
+    /// The fate of a message, if messages have different keys.
     pub fn fate(self) -> Fate {
         match self {
             Self::Settled(outcome) => Fate::Settled(outcome),
@@ -33,7 +33,7 @@ impl Lack {
         }
     }
 
-    /// The same, for a message that was sent alone.
+    /// The outcome of a message that was sent alone.
     pub fn outcome(self) -> Outcome {
         match self.fate() {
             Fate::Settled(outcome) | Fate::Broken(outcome) => outcome,
@@ -41,8 +41,8 @@ impl Lack {
     }
 }
 
-/// Whether the user may run the command, and not on its key or channel. Servers have no code for it, only words: "No permissions
-/// to access a key", and, before version 7, "to access one of the keys used as arguments".
+/// Whether the user may run the command, but not on its key or channel. Servers have no code for it, only texts: "No
+/// permissions to access a key", and, before version 7, "to access one of the keys used as arguments".
 fn is_about_a_name(error: &ServerError) -> bool {
     error.code() == "NOPERM"
         && error
@@ -50,7 +50,7 @@ fn is_about_a_name(error: &ServerError) -> bool {
             .is_some_and(|details| details.contains("permissions to access"))
 }
 
-/// Whether the command can never be carried out because of its size. After a "Protocol error" the server closes the connection.
+/// Whether the command is too large. After a "Protocol error" the server closes the connection.
 fn is_about_size(error: &ServerError) -> bool {
     let is = |details: &str| details.starts_with("Protocol error") || details.contains("too large to be stored");
     error.details().is_some_and(is)
@@ -59,78 +59,109 @@ fn is_about_size(error: &ServerError) -> bool {
 fn oversize(error: &ServerError) -> Reason {
     let details: String = error.details().unwrap_or_default().chars().take(MOST).collect();
     let next =
-        "raise proto-max-bulk-len of Redis, or store the data elsewhere and send a reference, then retry the message";
+        "raise proto-max-bulk-len of Redis, then retry the message, or store the data elsewhere and send a reference";
     format!("the message is too large for Redis: {details} ({next})").into()
 }
 
 fn denied() -> Reason {
-    "the user of the Redis sink may not write to this key or channel: Redis answered NOPERM (allow it with ACL SETUSER: ~keys, \
-     &channels; or change key, or the topic of the message)"
+    "the user of the Redis sink may not write to this key or channel: Redis answered NOPERM (allow it with ACL \
+     SETUSER: ~keys, &channels; or change key of the sink, or the topic of the message)"
         .into()
 }
 
-/// What becomes of a message that the server refused. None of these has arrived.
+/// The outcome of a message that the server refused. None of these messages has arrived.
 pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
     let code = error.code();
     let down = |what: &str, next: &str| Outcome::SinkDown(format!("{what}: Redis answered {code} ({next})").into());
     match code {
         "OOM" => down(
             "Redis is out of memory",
-            "raise maxmemory, set max_len for streams, or let consumers catch up",
+            "raise maxmemory of Redis, set max_len of the sink for streams, or consume faster",
         ),
-        "READONLY" => down("Redis is a read-only replica", "give the URL of the primary"),
-        "LOADING" => down("Redis is loading its data", "wait; messages go on by themselves"),
-        "CLUSTERDOWN" => down("the Redis Cluster is down", "see CLUSTER INFO on its nodes"),
-        "MASTERDOWN" => down("the primary of this replica is down", "give the URL of the primary, or wait for it"),
-        "MISCONF" => down("Redis cannot save its data and takes no writes", "see its log; its disk may be full"),
-        "NOREPLICAS" => down("Redis has too few replicas to take writes", "see min-replicas-to-write there"),
-        "BUSY" => down("Redis is busy with a script", "end it with SCRIPT KILL"),
+        "READONLY" => down("Redis is a read-only replica", "set url of the sink to the primary"),
+        "LOADING" => down(
+            "Redis is loading its data",
+            "wait until it is ready; messages are deferred until then",
+        ),
+        "CLUSTERDOWN" => down("the Redis Cluster is down", "check CLUSTER INFO on its nodes"),
+        "MASTERDOWN" => down(
+            "the primary of this replica is down",
+            "set url of the sink to the primary, or restart \
+                                                                     the primary",
+        ),
+        "MISCONF" => down(
+            "Redis cannot save its data and accepts no writes",
+            "see its log; its disk may be full",
+        ),
+        "NOREPLICAS" => down(
+            "Redis has too few replicas to accept writes",
+            "restore the replicas, or lower \
+                                                                             min-replicas-to-write",
+        ),
+        "BUSY" => down("Redis is busy with a script", "stop it with SCRIPT KILL"),
         "MOVED" | "ASK" if !cluster => down(
             "the server is a node of a Redis Cluster",
-            "set cluster = true, or give the URL of a server without cluster mode",
+            "set cluster = true of the sink, or use a server without cluster mode",
         ),
         "MOVED" => down(
             "a node of the Redis Cluster cannot be reached",
-            "see CLUSTER NODES; its messages go on when it is back, or when a replica takes its place",
+            "check CLUSTER NODES; its messages are deferred until it is back or a replica takes over",
         ),
-        "NOAUTH" => down("Redis wants a password", "set password"),
-        "WRONGPASS" => down("Redis does not know this user and password", "correct them in the settings"),
+        "NOAUTH" => down("Redis requires a password", "set password of the sink"),
+        "WRONGPASS" => down(
+            "Redis refused the user or the password",
+            "correct user and password of the sink",
+        ),
         "NOPERM" => down(
-            "the user of the Redis sink may not do this",
-            "let it write with ACL SETUSER: +xadd, +rpush, +lpush or +publish",
+            "the user of the Redis sink may not run the command",
+            "allow it with ACL SETUSER: +xadd, +rpush, +lpush or +publish",
         ),
         "WRONGTYPE" => Outcome::Permanent(
-            "the key holds another type in Redis: it answered WRONGTYPE (use another key, or remove what is there, then \
-             retry the message)"
+            "the key holds another type in Redis: Redis answered WRONGTYPE (change key of the sink, or delete the key \
+             in Redis, then retry the message)"
                 .into(),
         ),
-        "CROSSSLOT" => Outcome::Permanent("Redis answered CROSSSLOT (use another key, then retry the message)".into()),
-        "ASK" | "TRYAGAIN" => {
-            Outcome::Temporary(format!("a slot of the Redis Cluster is moving: Redis answered {code} (it is tried again)").into())
-        }
+        "CROSSSLOT" => Outcome::Permanent(
+            "the command has keys in several slots: Redis answered CROSSSLOT (change \
+                                           key of the sink, then retry the message)"
+                .into(),
+        ),
+        "ASK" | "TRYAGAIN" => Outcome::Temporary(
+            format!(
+                "a slot of the Redis Cluster is moving: Redis answered {code} (the message is \
+                                        tried again)"
+            )
+            .into(),
+        ),
         _ => other(code, error.details().unwrap_or_default()),
     }
 }
 
-/// Whether the server can take no writes as long as it is what it is, while another one may be behind the same name by now: after
-/// a failover the connection to the server of before is still there.
+/// Whether this server accepts no writes, while another one may already be behind the same name: after a failover the
+/// connection to the old server stays open.
 pub(crate) fn is_of_a_bystander(error: &ServerError) -> bool {
     matches!(error.code(), "READONLY" | "MASTERDOWN" | "LOADING")
 }
 
 fn other(code: &str, details: &str) -> Outcome {
-    // What follows are the arguments of the command, payload and all.
+    // The rest quotes the arguments of the command, including the payload.
     let details = details.split(", with args").next().unwrap_or_default();
     let details: String = details.chars().take(MOST).collect();
     if details.starts_with("unknown command") {
         return Outcome::SinkDown(
-            format!("the server lacks a command: {details} (use Redis 5 or newer for streams, or another mode)").into(),
+            format!(
+                "Redis does not support a command: {details} (use Redis 5 or newer for streams, or another mode \
+                     of the sink)"
+            )
+            .into(),
         );
     }
-    Outcome::Temporary(format!("Redis refused the message: {code} {details} (see the docs of this error)").into())
+    Outcome::Temporary(
+        format!("Redis refused the message: {code} {details} (see Redis' documentation for this error)").into(),
+    )
 }
 
-/// What an answer means for a message that hangs on it.
+/// The value of an answer, or what its lack means for the message.
 pub(crate) fn judged(answer: RedisResult<Value>, cluster: bool) -> Result<Value, Lack> {
     match answer {
         Err(lost) => Err(unanswered(&lost)),
@@ -141,13 +172,16 @@ pub(crate) fn judged(answer: RedisResult<Value>, cluster: bool) -> Result<Value,
     }
 }
 
-/// What becomes of a message that has no answer. A server that is silent is not made so by one command.
+/// The lack of an answer. After a timeout the outcome is settled, because a single command does not make a server
+/// silent.
 fn unanswered(error: &RedisError) -> Lack {
     let unknown = |why: &str| {
-        Outcome::Unknown(format!("sent to Redis and not confirmed: {why} (it is sent again with the same id)").into())
+        Outcome::Unknown(
+            format!("sent to Redis and not confirmed: {why} (the message is sent again with the same id)").into(),
+        )
     };
     if error.is_timeout() {
-        Lack::Settled(unknown("no answer came in time"))
+        Lack::Settled(unknown("no answer in time"))
     } else {
         Lack::Broken(unknown(
             "the connection broke; Redis closes it on a command above proto-max-bulk-len or client-query-buffer-limit",
@@ -155,22 +189,25 @@ fn unanswered(error: &RedisError) -> Lack {
     }
 }
 
-/// What becomes of a message that nobody listens for.
+/// The outcome of a message without subscribers.
 pub(crate) fn no_receivers() -> Outcome {
-    Outcome::Temporary("nobody listens to the channel (subscribe, or set no_receivers = \"delivered\")".into())
+    Outcome::Temporary(
+        "the Redis channel has no subscribers (start a subscriber, or set no_receivers = \"delivered\" of the sink)"
+            .into(),
+    )
 }
 
-/// What becomes of a message whose answer makes no sense.
+/// The outcome of a message with an unexpected answer.
 pub(crate) fn strange() -> Outcome {
-    Outcome::Unknown("Redis gave an answer that the command does not have (check what is between)".into())
+    Outcome::Unknown("Redis gave an unexpected answer (check for a proxy between the relay and Redis)".into())
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
     let bytes = |count: usize| if count == 1 { "byte" } else { "bytes" };
     Outcome::Permanent(
         format!(
-            "the message, or a header of it, has {size} {} and the limit is {limit} {} (raise max_message_bytes, and proto-max-bulk-len of \
-             Redis, then retry it)",
+            "the message, or one of its headers, has {size} {} and the limit is {limit} {} (raise max_message_bytes \
+             of the sink, and proto-max-bulk-len of Redis, then retry the message)",
             bytes(size),
             bytes(limit)
         )
@@ -180,34 +217,32 @@ pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
 
 pub(crate) fn no_key() -> Outcome {
     Outcome::Permanent(
-        "the key of the message is empty (give the field in the template a default, then retry it)".into(),
+        "the Redis key of the message is empty (use a default for the field in key of the sink, then retry the message)"
+            .into(),
     )
 }
 
-/// Why there is no connection.
+/// Connecting failed.
 pub(crate) fn unreachable(address: &str, error: &io::Error) -> Refusal {
-    // A certificate that is not to be trusted does not get better by trying again.
+    // An untrusted certificate stays untrusted, so this is not tried again.
     let untrusted = error.kind() == io::ErrorKind::InvalidData;
     let (kind, next) = if untrusted {
         (
             ErrorKind::Denied,
-            "check tls.ca_file, and that the certificate is for this host name",
+            "check tls.ca_file of the sink, and that the certificate is for this host name",
         )
     } else {
-        (
-            ErrorKind::Unreachable,
-            "check that Redis runs there and that the firewall lets us through",
-        )
+        (ErrorKind::Unreachable, "check that Redis runs there, and the firewall")
     };
     Refusal {
         kind,
-        what: format!("Redis at {address} cannot be reached"),
+        what: format!("cannot reach Redis at {address}"),
         why: error.to_string(),
         next: next.to_owned(),
     }
 }
 
-/// Why a server does not tell which nodes there are.
+/// The server did not return the nodes of its cluster.
 pub(crate) fn no_cluster(address: &str, error: &ServerError) -> Refusal {
     let denied = error.code() == "NOPERM";
     let why: String = format!("{} {}", error.code(), error.details().unwrap_or_default());
@@ -217,46 +252,46 @@ pub(crate) fn no_cluster(address: &str, error: &ServerError) -> Refusal {
         } else {
             ErrorKind::Unreachable
         },
-        what: format!("Redis at {address} does not tell the nodes of its cluster"),
+        what: format!("Redis at {address} did not return the nodes of its cluster"),
         why: why.trim().chars().take(MOST).collect(),
         next: if denied {
-            "let the user ask with ACL SETUSER: +cluster|slots"
+            "allow it with ACL SETUSER: +cluster|slots"
         } else {
-            "give the URL of a node of a Redis Cluster, or leave out cluster = true"
+            "set url of the sink to a node of a Redis Cluster, or remove cluster = true"
         }
         .to_owned(),
     }
 }
 
-/// Why the server does not want us.
+/// The server refused the login, or the handshake failed.
 pub(crate) fn unwelcome(address: &str, error: &RedisError) -> Refusal {
     let code = error.code().unwrap_or_default();
     let denied = matches!(error.kind(), redis::ErrorKind::AuthenticationFailed) || code == "NOAUTH" || code == "NOPERM";
     let (kind, why, next) = if denied {
-        let why = format!("it wants another user or password: {code}");
+        let why = format!("it refused the user or the password: {code}");
         (
             ErrorKind::Denied,
             why.trim_end_matches([':', ' ']).to_owned(),
-            "correct the user in the URL and the password",
+            "correct the user in url, and password of the sink",
         )
     } else if error.is_io_error() || error.is_timeout() {
-        let why = "it ended the connection while we introduced ourselves".to_owned();
+        let why = "it closed the connection during the handshake".to_owned();
         (
             ErrorKind::Unreachable,
             why,
-            "check that Redis runs there; without TLS on both sides or on none this happens, too",
+            "check that Redis runs there, and that both sides use TLS (rediss://) or neither does",
         )
     } else {
-        // Its own words: those of a handshake hold neither payload nor password.
+        // The server's text: during the handshake it holds neither payload nor password.
         let why: String = format!("{code} {}", error.detail().unwrap_or_default())
             .chars()
             .take(MOST)
             .collect();
-        (ErrorKind::Unreachable, why.trim().to_owned(), "see the log of Redis")
+        (ErrorKind::Unreachable, why.trim().to_owned(), "see Redis' log")
     };
     Refusal {
         kind,
-        what: format!("Redis at {address} does not let us in"),
+        what: format!("cannot log in to Redis at {address}"),
         why,
         next: next.to_owned(),
     }

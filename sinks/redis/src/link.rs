@@ -1,4 +1,4 @@
-//! A connection to one server, and the commands that go through it.
+//! A connection to one server, and the commands on it.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -9,11 +9,11 @@ use tokio::task::JoinHandle;
 
 use crate::error;
 
-/// How many commands share one write and one answer. When the connection breaks, what was answered in full counts. Two that
-/// belong together are in the same one, as it is even.
+/// How many commands share one pipeline. When the connection breaks, only completely answered pipelines count. The
+/// number is even, so that two commands that belong together are in the same pipeline.
 const CHUNK: usize = 50;
 
-/// A connection. Dropping the last owner of it ends it.
+/// A connection. It is closed when its last owner is dropped.
 pub(crate) struct Link {
     connection: MultiplexedConnection,
     driver: JoinHandle<()>,
@@ -21,7 +21,7 @@ pub(crate) struct Link {
 }
 
 impl Link {
-    /// `driver` carries the bytes.
+    /// `driver` is the task that reads and writes the socket.
     pub(crate) fn new(connection: MultiplexedConnection, driver: JoinHandle<()>) -> Self {
         Self {
             connection,
@@ -30,13 +30,13 @@ impl Link {
         }
     }
 
-    /// Whether commands may be sent through it.
+    /// Whether commands can be sent on it.
     pub(crate) fn is_usable(&self) -> bool {
         !self.driver.is_finished() && !self.broken.load(Ordering::Relaxed)
     }
 
-    /// Sends all commands at once and returns each one's answer. Answers to commands of a dropped call are thrown away by
-    /// the driver, so that they are nobody else's.
+    /// Sends all commands together, and returns the answer of each. If the call is dropped, the driver discards its
+    /// answers, so that no other call gets them.
     pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<RedisResult<Value>> {
         let chunks = commands.len().div_ceil(CHUNK);
         let mut commands = commands.into_iter();
@@ -60,13 +60,13 @@ impl Link {
         answers
     }
 
-    /// Asks for anything.
+    /// Sends a PING.
     pub(crate) async fn ping(&self) -> RedisResult<Value> {
         let answer = self.send(vec![redis::cmd("PING")]).await.pop();
         answer.unwrap_or(Ok(Value::Nil))
     }
 
-    /// Ends it, whoever still uses it.
+    /// Closes it, even if it is in use.
     pub(crate) fn end(&self) {
         self.broken.store(true, Ordering::Relaxed);
         self.driver.abort();
@@ -79,7 +79,7 @@ impl Drop for Link {
     }
 }
 
-/// Whether another connection may do better.
+/// Whether a new connection may get another answer.
 fn is_of_a_spent_link(answer: &RedisResult<Value>) -> bool {
     match answer {
         Err(_) => true,
@@ -88,7 +88,7 @@ fn is_of_a_spent_link(answer: &RedisResult<Value>) -> bool {
     }
 }
 
-/// An answer for each command: its own, or what befell them all.
+/// The answer of each command: its own, or the error of all.
 fn spread(sent: Result<Vec<Value>, RedisError>, count: usize) -> Vec<RedisResult<Value>> {
     match sent {
         Ok(values) if values.len() == count => values.into_iter().map(Ok).collect(),

@@ -1,26 +1,26 @@
-//! Publishing: a batch at once, each message answered by itself.
+//! Publishing: one pipeline per batch, one answer per message.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use redis::{Cmd, Value};
-use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff::{Outcome, Outgoing, Result, Sink};
 use sendoff_wire::{Fate, Parts};
 
 use crate::config::{Mode, NoReceivers};
 use crate::{Commander, Lack, RedisConfig, encode, error};
 
-/// The sink.
+/// Publishes messages to Redis.
 pub struct RedisSink {
     config: RedisConfig,
     commander: Commander,
 }
 
 impl RedisSink {
-    /// Sets it up. The first batch connects, or [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: RedisConfig) -> Result<Self> {
         let commander = Commander::new(config.clone())?;
         Ok(Self { config, commander })
@@ -41,8 +41,8 @@ impl RedisSink {
         })
     }
 
-    /// Sends the messages at these places.
-    async fn send(&self, batch: &[Arc<Delivery>], part: &[usize], apart: bool) -> Vec<Fate> {
+    /// Sends the messages at these indexes.
+    async fn send(&self, batch: &[Arc<Outgoing>], part: &[usize], apart: bool) -> Vec<Fate> {
         let mut commands: Vec<Cmd> = Vec::with_capacity(part.len());
         let mut refused = Vec::new();
         for (at, place) in part.iter().enumerate() {
@@ -56,7 +56,7 @@ impl RedisSink {
             false => self.commander.send(commands).await,
         };
         let mut fates: Vec<Fate> = answers.into_iter().map(|answer| self.fate(answer)).collect();
-        // From the front, so that each is put back where it was.
+        // In ascending order, so that each insertion is at the right index.
         for (at, outcome) in refused {
             fates.insert(at, Fate::Settled(outcome));
         }
@@ -66,7 +66,7 @@ impl RedisSink {
 
 #[async_trait]
 impl Sink for RedisSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let mut parts = Parts::new(batch.len());
         while let Some(part) = parts.next() {
             let fates = self.send(batch, &part, parts.broke()).await;

@@ -1,11 +1,11 @@
-//! Several nodes that share the slots: messages find theirs, also while slots move and nodes die.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! A cluster: messages reach the node of their slot, also while slots move and nodes crash.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Outcome, Outgoing, Sink};
 use sendoff_sink_redis::RedisSink;
 use sendoff_testkit::servers::{Options, Redis, RedisCluster};
 use tokio::time::{Instant, sleep};
@@ -16,7 +16,7 @@ use scene::{cluster_config, config, down, message, publish_one, run, sink, until
 #[tokio::test]
 async fn a_node_of_a_cluster_asks_for_cluster_mode() {
     let redis = Redis::start_with(Options::lines(["cluster-enabled yes"])).await;
-    // Of the two slots one is here, and the other nowhere.
+    // One of the two slots is on this node, the other is on none.
     let slot: u16 = run(&redis, "CLUSTER KEYSLOT here").await;
     run::<()>(&redis, &format!("CLUSTER ADDSLOTS {slot}")).await;
     let outcome = publish_one(&sink(config(&redis)), "elsewhere").await;
@@ -63,8 +63,8 @@ async fn a_dead_cluster_is_down_soon_and_found_again() {
     until_delivered(&sink, "a").await;
 }
 
-/// Publishes the messages until all are delivered, and returns how many of them were unknown on the way.
-async fn deliver(sink: &RedisSink, mut rest: Vec<Arc<Delivery>>) -> usize {
+/// Publishes the messages until all are delivered. Returns how many outcomes were unknown.
+async fn deliver(sink: &RedisSink, mut rest: Vec<Arc<Outgoing>>) -> usize {
     let (began, mut unknown) = (Instant::now(), 0);
     while !rest.is_empty() {
         let outcomes = sink.publish(&rest).await;
@@ -82,8 +82,8 @@ async fn deliver(sink: &RedisSink, mut rest: Vec<Arc<Delivery>>) -> usize {
     unknown
 }
 
-/// One message for each of so many streams, which are spread over all nodes.
-fn spread(streams: usize) -> Vec<Arc<Delivery>> {
+/// One message for each of this many streams, which are spread over all nodes.
+fn spread(streams: usize) -> Vec<Arc<Outgoing>> {
     (0..streams).map(|n| message(&format!("stream-{n}"))).collect()
 }
 
@@ -110,7 +110,7 @@ async fn messages_find_the_nodes_of_their_slots() {
     assert!(entries.iter().all(|count| *count > 5), "{entries:?}");
 }
 
-/// Moves a slot from one node to another, with what is in it.
+/// Moves a slot with its keys from one node to another.
 async fn move_slot(cluster: &RedisCluster, slot: u16, from: usize, to: usize) {
     let (source, target) = (&cluster.nodes[from], &cluster.nodes[to]);
     let (source_id, target_id): (String, String) =
@@ -125,7 +125,7 @@ async fn move_slot(cluster: &RedisCluster, slot: u16, from: usize, to: usize) {
         for key in keys {
             run::<String>(source, &format!("MIGRATE 127.0.0.1 {} {key} 0 5000", target.port())).await;
         }
-        // Its stream is there now, and its slot here: writers are sent on one by one.
+        // The stream is on the target now, and the slot still on the source: writers are redirected one by one.
         sleep(Duration::from_millis(100)).await;
     }
     for node in [target, source] {
@@ -145,7 +145,7 @@ async fn a_slot_that_is_half_moved_is_asked_for_at_both_ends() {
         (run(source, "CLUSTER MYID").await, run(target, "CLUSTER MYID").await);
     run::<()>(target, &format!("CLUSTER SETSLOT {slot} IMPORTING {source_id}")).await;
     run::<()>(source, &format!("CLUSTER SETSLOT {slot} MIGRATING {target_id}")).await;
-    // The stream is still here, then it is there; the slot is here all the time.
+    // The stream is on the source, then on the target; the slot stays on the source.
     assert_eq!(publish_one(&sink, "stream-1").await, Outcome::Delivered);
     run::<String>(source, &format!("MIGRATE 127.0.0.1 {} stream-1 0 5000", target.port())).await;
     let batch: Vec<_> = (0..40).map(|_| message("stream-1")).collect();
@@ -188,7 +188,7 @@ async fn slots_that_move_while_messages_come_lose_and_double_nothing() {
 async fn a_node_that_dies_holds_up_only_its_own_messages() {
     let options = Options::lines(["cluster-require-full-coverage no", "cluster-node-timeout 2000"]);
     let mut cluster = RedisCluster::start_with(3, options).await;
-    // The node that the settings name is the one that dies.
+    // The node in the settings is the one that crashes.
     let sink = sink(cluster_config(&cluster.nodes[2]));
     assert_eq!(sink.publish(&spread(60)).await, vec![Outcome::Delivered; 60]);
     let before = entries(&cluster).await;
@@ -207,7 +207,11 @@ async fn a_node_that_dies_holds_up_only_its_own_messages() {
             }
             left.push(message);
         }
-        assert_eq!(left.len() as u64, before[2] * round, "the others have arrived");
+        assert_eq!(
+            left.len() as u64,
+            before[2] * round,
+            "the messages of other nodes have arrived"
+        );
     }
     cluster.nodes[2].restart().await;
     unknown += deliver(&sink, left).await;
@@ -230,7 +234,7 @@ async fn a_replica_that_takes_over_gets_the_messages() {
     let sink = sink(cluster_config(&cluster.nodes[1]));
     assert_eq!(sink.publish(&spread(30)).await, vec![Outcome::Delivered; 30]);
     cluster.nodes[0].kill();
-    // Those of the other nodes go on all the time, so that the connection as a whole is never given up.
+    // Messages of the other nodes are delivered all the time, so that the cluster connection is never replaced.
     let (began, mut unknown, mut rounds) = (Instant::now(), 0, 1);
     loop {
         let outcomes = sink.publish(&spread(30)).await;
@@ -252,7 +256,7 @@ async fn a_replica_that_takes_over_gets_the_messages() {
     for stream in &of_replica {
         arrived += run::<usize>(&cluster.replicas[0], &format!("XLEN {stream}")).await;
     }
-    // What the node had confirmed and not yet passed on is lost with it, as docs/sinks/redis.md says.
+    // Entries that the node confirmed but had not replicated yet are lost with it, as docs/sinks/redis.md says.
     let expected = of_replica.len()..=2 * of_replica.len() + unknown;
     assert!(
         of_replica.len() > 5 && expected.contains(&arrived),

@@ -1,5 +1,5 @@
 //! The sink conformance suite on Redis: streams, lists, and streams in a cluster.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! Another server takes over, behind the same name.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! Failover: another server takes over behind the same name.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use sendoff::{Outcome, Sink as _};
 use sendoff_sink_redis::RedisConfig;
@@ -26,7 +26,7 @@ async fn a_replica_is_down_until_it_is_a_primary() {
 async fn the_server_that_took_over_behind_the_same_name_is_found() {
     for (lines, code) in [
         (vec![], "READONLY"),
-        // A replica that takes writes of its own, but not while it does not know what its primary has.
+        // A writable replica that refuses commands while it is not in sync with its primary.
         (
             vec!["replica-read-only no", "replica-serve-stale-data no"],
             "MASTERDOWN",

@@ -1,24 +1,24 @@
-//! One message never takes the sink down, and never its neighbours with it.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! A bad message fails alone: the sink stays up, and other messages are delivered.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_redis::{Mode, RedisConfig};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use sendoff_testkit::servers::{Options, Redis, RedisCluster};
 
 mod scene;
 use scene::{config, down, message, run, sink};
 
-/// One that Redis has no room for, as `too_large_for_it` sets it up.
-fn oversize(topic: &str) -> Arc<Delivery> {
-    let mut message = delivery(topic, vec![b'x'; 3 << 20]);
+/// A message above the limit that the tests set.
+fn oversize(topic: &str) -> Arc<Outgoing> {
+    let mut message = outgoing(topic, vec![b'x'; 3 << 20]);
     message.content_type = Some("application/octet-stream".to_owned());
     message.into()
 }
 
-/// Neither delivered nor a reason to think that Redis is down.
+/// Checks that the message was not delivered, and that the sink does not count as down.
 #[track_caller]
 fn is_its_own(outcome: &Outcome) {
     assert!(
@@ -42,7 +42,8 @@ async fn only_these_fail(config: RedisConfig, bad: &[usize]) {
             false => assert_eq!(*outcome, Outcome::Delivered, "{at} of 120, bad are {bad:?}"),
         }
     }
-    // A connection that Redis has just ended may still look open: what is sent on it is unknown, and then there is another.
+    // A connection that Redis has just closed may still look open: a message sent on it is unknown, and the next
+    // attempt opens a new connection.
     let next = sink.publish(&[message("a")]).await;
     if !matches!(next[..], [Outcome::Unknown(_)]) {
         assert_eq!(next, [Outcome::Delivered]);
@@ -134,7 +135,7 @@ async fn a_name_that_is_not_ours_fails_alone_and_is_down_if_all_have_it() {
             matches!(&outcomes[1], Outcome::Temporary(reason) if reason.text().contains("NOPERM")),
             "{mode:?}: {outcomes:?}"
         );
-        // It would be the same for every message.
+        // Every message has this key.
         for outcome in sink(config("others")).publish(&batch).await {
             assert!(down(&outcome).contains("NOPERM"), "{outcome:?}");
         }

@@ -1,5 +1,5 @@
-//! What is special to Redis: its refusals, channels, databases, and lengths of streams.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! Features of Redis: refusals, channels, databases, and lengths of streams.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ async fn a_missing_or_wrong_password_is_down_with_advice() {
         down(&outcome).contains("password") && !down(&outcome).contains("hunter2"),
         "{outcome:?}"
     );
-    // What refuses us is not tried again and again.
+    // A refused login is not tried again.
     assert!(began.elapsed() < Duration::from_secs(2));
 
     config.password = Some("right".into());

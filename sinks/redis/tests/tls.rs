@@ -1,5 +1,5 @@
-//! Encryption: whom we trust, and who we are.
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! TLS: server and client certificates.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use sendoff::Outcome;
 use sendoff_sink_redis::RedisConfig;
@@ -16,7 +16,7 @@ async fn outcome(url: &str, topic: &str, tls: TlsConfig, cluster: bool) -> Outco
     publish_one(&sink(config), topic).await
 }
 
-/// What becomes of a message for a server with this certificate, by settings that trust the authority of another.
+/// The outcome of a message for a server with this certificate, with settings that trust the CA of `trusted`.
 async fn outcome_of(certificate: Certificate, trusted: &Certificate) -> Outcome {
     let folder = tempfile::tempdir().unwrap();
     let redis = Redis::start_with(Options::tls(certificate)).await;
@@ -63,7 +63,7 @@ async fn a_server_may_ask_who_we_are() {
 async fn the_nodes_of_a_cluster_have_to_prove_their_names_and_may_ask_for_ours() {
     let authority = Authority::new();
     let folder = tempfile::tempdir().unwrap();
-    // They know each other, and send us to each other, by address.
+    // The nodes announce each other by IP address.
     let hosts = ["localhost", "127.0.0.1"];
     let cluster = RedisCluster::start_with(3, Options::mutual_tls(authority.certificate(&hosts))).await;
     let [(known, _), (silent, _), (stranger, _)] = authority.clients(folder.path());

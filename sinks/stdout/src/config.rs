@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// There is nothing to set.
+/// The sink has no settings.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StdoutConfig {}

@@ -1,4 +1,4 @@
-//! What an error of standard output means: never anything about one message, always that the sink is down.
+//! Errors of standard output. They never concern a single message: the sink is down.
 
 use std::io;
 
@@ -7,12 +7,13 @@ use sendoff::Outcome;
 pub(crate) fn outcome(error: &io::Error) -> Outcome {
     let text = match error.kind() {
         io::ErrorKind::BrokenPipe => {
-            "nobody reads standard output any more (start the relay again together with its reader)".to_owned()
+            "the reader of the relay's standard output has closed it (restart the relay together with its reader)"
+                .to_owned()
         }
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "the disk that standard output goes to is full (make room there)".to_owned()
+            "the disk of the relay's standard output is full (make room on it)".to_owned()
         }
-        _ => format!("standard output cannot be written: {error} (check where the relay's output goes to)"),
+        _ => format!("cannot write to standard output: {error} (check where the relay's output goes)"),
     };
     Outcome::SinkDown(text.into())
 }

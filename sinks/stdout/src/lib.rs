@@ -1,8 +1,8 @@
-//! Standard output as a Sendoff sink: a line of JSON a message, as [`sendoff::envelope`] writes it.
+//! Standard output as a Sendoff sink: one line of JSON per message, as [`sendoff::envelope`] writes it.
 //!
-//! For pipes into other programs, for containers whose output is collected, and for a first look. A message is delivered
-//! when its line is written; whether somebody reads it is not known. When the reader goes away the sink is down, and
-//! messages wait.
+//! For pipes into other programs, for containers whose output is collected, and for first experiments. A message is
+//! delivered when its line is written; the sink does not know whether it is read. When the reader closes the output,
+//! the sink is down, and messages are deferred.
 #![forbid(unsafe_code)]
 
 mod config;

@@ -1,18 +1,18 @@
-//! Whole lines into a writer that may fail between any two bytes.
+//! Writes complete lines to a writer that may fail between any two bytes.
 
 use std::io::{self, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::Delivery;
+use sendoff::Outgoing;
 use sendoff::envelope::Envelope;
 
-/// Written at once, so that a batch of large payloads is not in memory a second time.
+/// The bytes per write, so that a batch of large payloads is not in memory a second time.
 const CHUNK: usize = 64 * 1024;
 
 pub(crate) struct Lines {
     writer: Box<dyn Write + Send>,
-    /// The last write failed in the middle of a line.
+    /// Whether the last write failed in the middle of a line.
     torn: bool,
 }
 
@@ -24,14 +24,14 @@ impl Lines {
         }
     }
 
-    pub(crate) fn append(&mut self, batch: &[Arc<Delivery>]) -> io::Result<()> {
+    pub(crate) fn append(&mut self, batch: &[Arc<Outgoing>]) -> io::Result<()> {
         let mut chunk = Vec::with_capacity(CHUNK);
         if self.torn {
-            // Ends the broken line, so that it does not spoil the next one.
+            // Ends the broken line, so that the next one is valid.
             chunk.push(b'\n');
         }
-        for delivery in batch {
-            Envelope::of(delivery).write_line(&mut chunk)?;
+        for outgoing in batch {
+            Envelope::of(outgoing).write_line(&mut chunk)?;
             if chunk.len() >= CHUNK {
                 self.write(&chunk)?;
                 chunk.clear();
@@ -50,7 +50,7 @@ impl Lines {
                     bytes = &bytes[written..];
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                // A program that shares the pipe or terminal has made it non-blocking: wait for the reader all the same.
+                // A program that shares the pipe or terminal has made it non-blocking: wait for the reader anyway.
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     std::thread::sleep(Duration::from_millis(2));
                 }

@@ -5,17 +5,17 @@ use std::io::{self, Write};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Result, Sink};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Result, Sink};
 use tokio::sync::Mutex;
 
 use crate::StdoutConfig;
 use crate::error::outcome;
 use crate::lines::Lines;
 
-/// The sink.
+/// Publishes messages to standard output.
 pub struct StdoutSink {
     lines: Arc<Mutex<Lines>>,
-    /// Whether others in this process may print to where the lines go.
+    /// Whether other code in this process may print to the same output.
     shared: bool,
 }
 
@@ -26,9 +26,9 @@ impl StdoutSink {
     /// When the process has no standard output.
     pub fn new(_config: &StdoutConfig) -> Result<Self> {
         let file = standard_output().map_err(|error| {
-            Error::new(ErrorKind::Unreachable, "standard output cannot be used")
+            Error::new(ErrorKind::Unreachable, "the stdout sink cannot use standard output")
                 .because(error.to_string())
-                .next_step("start the relay with its output open, or use a file sink")
+                .next_step("start the relay with standard output open, or use a file sink")
                 .with_source(error)
         })?;
         Ok(Self {
@@ -48,12 +48,12 @@ impl StdoutSink {
 
 #[async_trait]
 impl Sink for StdoutSink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        // Taken here and not on the blocking thread, so that batches are written in the order they were handed over.
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        // Locked here and not on the blocking thread, so that batches are written in the order of the calls.
         let mut lines = Arc::clone(&self.lines).lock_owned().await;
         let (messages, shared) = (batch.to_vec(), self.shared);
         let writing = tokio::task::spawn_blocking(move || {
-            // What others print comes before or after the batch, never in between.
+            // Other output comes before or after the batch, never in between.
             let mut others = shared.then(|| io::stdout().lock());
             if let Some(others) = &mut others {
                 others.flush()?;
@@ -63,14 +63,16 @@ impl Sink for StdoutSink {
         let result = match writing.await {
             Ok(Ok(())) => Outcome::Delivered,
             Ok(Err(error)) => outcome(&error),
-            Err(_) => Outcome::Unknown("the process stopped while it wrote to standard output".into()),
+            Err(_) => Outcome::Unknown(
+                "the relay stopped while it wrote to standard output (the message is sent again)".into(),
+            ),
         };
         vec![result; batch.len()]
     }
 }
 
-/// Standard output without the buffer of the standard library: that one keeps what it could not write, and takes a
-/// closed output for a written one.
+/// Standard output without the buffer of the standard library, which keeps bytes that it could not write, and treats a
+/// closed output as written.
 fn standard_output() -> io::Result<File> {
     #[cfg(unix)]
     let owned = std::os::fd::AsFd::as_fd(&io::stdout()).try_clone_to_owned();

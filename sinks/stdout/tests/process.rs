@@ -1,6 +1,6 @@
-//! The real standard output, of a process of its own that the test holds both ends of.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
-#![allow(clippy::print_stderr, reason = "how the child tells its outcomes")]
+//! The real standard output of a separate process, with both ends in the test.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
+#![allow(clippy::print_stderr, reason = "the child reports its outcomes this way")]
 
 use std::io::{self, BufRead, BufReader, Write};
 use std::process::{Command, ExitCode, Stdio};

@@ -1,5 +1,5 @@
-//! Lines, and what happens when the writer behind them breaks.
-#![allow(clippy::unwrap_used, reason = "a test fails by it")]
+//! Lines, and writers that fail.
+#![allow(clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::sync::{Arc, Mutex};
@@ -20,7 +20,7 @@ fn topics(lines: &str) -> Vec<String> {
     lines.lines().map(topic).collect()
 }
 
-/// Takes so many bytes, a few at a time, then fails until it is given more.
+/// Accepts this many bytes, a few at a time, then fails until it gets more room.
 #[derive(Clone)]
 struct Narrow(Arc<Mutex<(Vec<u8>, usize)>>);
 
@@ -79,7 +79,7 @@ async fn a_reader_that_went_away_is_a_sink_that_is_down() {
             .await;
         assert_eq!(outcomes.len(), 2);
         for outcome in outcomes {
-            assert!(matches!(outcome, Outcome::SinkDown(reason) if reason.text().contains("nobody reads")));
+            assert!(matches!(outcome, Outcome::SinkDown(reason) if reason.text().contains("has closed it")));
         }
     }
 }
@@ -94,7 +94,7 @@ async fn a_line_that_broke_does_not_spoil_the_next_one() {
         outcomes.iter().all(|outcome| matches!(outcome, Outcome::SinkDown(_))),
         "{outcomes:?}"
     );
-    assert!(!out.text().ends_with('\n'), "the test wants a broken line");
+    assert!(!out.text().ends_with('\n'), "the test needs a broken line");
     out.widen();
     assert_eq!(sink.publish(&batch).await, vec![Outcome::Delivered; 2]);
     let text = out.text();

@@ -51,14 +51,14 @@ impl DjangoConfig {
         }
     }
 
-    /// Another limit for connecting.
+    /// Sets the time limit for connecting.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Another limit for one call.
+    /// Sets the time limit for one call.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;

@@ -6,7 +6,7 @@ use sendoff::{Error, ErrorKind};
 pub(crate) fn of_table(error: Error) -> Error {
     match error.kind() {
         ErrorKind::SchemaMissing | ErrorKind::SchemaTooOld => {
-            let why = error.why().unwrap_or("a table or a column is not there").to_owned();
+            let why = error.why().unwrap_or("a table or a column is missing").to_owned();
             Error::new(error.kind(), error.what())
                 .because(why)
                 .next_step(
@@ -23,5 +23,5 @@ pub(crate) fn of_table(error: Error) -> Error {
 pub(crate) fn odd_row(why: impl Into<String>) -> Error {
     Error::new(ErrorKind::Backend, "a row of celery_outbox cannot be read")
         .because(why)
-        .next_step("compare the table with what django-celery-outbox 0.4 makes")
+        .next_step("compare the table with the one that django-celery-outbox 0.4 creates")
 }

@@ -18,9 +18,7 @@ pub(crate) fn in_utc(at: DateTime) -> Result<SystemTime> {
 
 /// A point in time out of text, as Django writes it to SQLite.
 pub(crate) fn from_text(text: &str) -> Result<SystemTime> {
-    let at: DateTime = text
-        .parse()
-        .map_err(|_| odd_row("its created_at is no point in time"))?;
+    let at: DateTime = text.parse().map_err(|_| odd_row("created_at is not a timestamp"))?;
     in_utc(at)
 }
 

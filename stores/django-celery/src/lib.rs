@@ -2,12 +2,12 @@
 //!
 //! A Django application with [django-celery-outbox](https://pypi.org/project/django-celery-outbox/) 0.4 writes its Celery
 //! tasks to `celery_outbox`, in its own transactions. [`DjangoRelay`] brings them to the broker in place of the package's
-//! own relay, or beside it: a row is claimed with the same stamps, so neither sends what the other has in hand.
+//! own relay, or beside it: a row is claimed with the same stamps, so neither sends what the other has in flight.
 //!
 //! These tables have no lanes. A row is eligible when it was never tried, when its `retry_after` has come, or when whoever
 //! claimed it has not been heard of for the stale timeout; claiming stamps `updated_at`. This relay takes `retry_after` away
 //! with it. The Python relay does not, so that an `updated_at` later than a `retry_after` that has come means that it has the
-//! row in hand.
+//! row in flight.
 //!
 //! | step | where |
 //! |---|---|
@@ -15,7 +15,7 @@
 //! | read a row as a task | [`Row::delivery`] |
 //! | publish | [`DjangoRelay`], to any [`sendoff::Sink`] for Celery tasks |
 //! | settle: sent, failed, deferred, held, dead, released | [`Settlement`], [`DjangoOutbox::settle`] |
-//! | replay, purge, count | [`DjangoOutbox`] |
+//! | retry, purge, count | [`DjangoOutbox`] |
 #![forbid(unsafe_code)]
 
 mod claim;

@@ -7,7 +7,7 @@ use jiff::civil::DateTime;
 use mysql_async::{FromRowError, Row as MysqlRow, Value, from_row_opt};
 use sendoff::Result;
 use sendoff_store_mysql::MysqlConfig;
-use sendoff_store_mysql::connection::{Attempts, Connector, Lent, Pool};
+use sendoff_store_mysql::connection::{Attempts, Connector, Pool, PooledConnection};
 
 use crate::error::odd_row;
 use crate::instant::in_utc;
@@ -38,35 +38,35 @@ impl MysqlTable {
     }
 
     /// Now, as stamps are written.
-    async fn now(&self, lent: &mut Lent) -> Result<String> {
+    async fn now(&self, connection: &mut PooledConnection) -> Result<String> {
         let sql = include_str!("../sql/mysql/now.sql");
-        let found = lent
-            .rows("asking for the time failed", sql, (self.time_zone.clone(),))
+        let found = connection
+            .rows("reading the database's time failed", sql, (self.time_zone.clone(),))
             .await?;
         let now: Option<(Option<String>,)> = found.into_iter().next().map(read).transpose()?;
         now.and_then(|(now,)| now).ok_or_else(|| {
-            odd_row("the database does not know the time zone of the sessions (load its time zone tables, or name an offset)")
+            odd_row("the database does not know the time zone of the session (load its time zone tables, or configure an offset)")
         })
     }
 }
 
-/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one.
+/// Runs `$work`, which uses `$connection`, in a transaction out of `$pool`, again where it met another one.
 macro_rules! transact {
-    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {{
+    ($pool:expr, $what:expr, $connection:ident => $work:expr) => {{
         let mut attempts = Attempts::default();
         loop {
-            let mut $lent = $pool.begin($what).await?;
+            let mut $connection = $pool.begin($what).await?;
             let done: Result<_> = match $work {
-                Ok(done) => $lent.commit($what).await.map(|()| done),
+                Ok(done) => $connection.commit($what).await.map(|()| done),
                 Err(error) => Err(error),
             };
             match done {
                 Ok(done) => {
-                    $lent.give_back();
+                    $connection.give_back();
                     break Ok(done);
                 }
                 Err(error) => {
-                    $lent.roll_back($what).await;
+                    $connection.roll_back($what).await;
                     if !attempts.again(&error).await {
                         break Err(error);
                     }
@@ -86,25 +86,25 @@ impl Table for MysqlTable {
     }
 
     async fn claim(&self, limit: u32, stale: Duration) -> Result<Claim> {
-        transact!(self.claiming, "claiming tasks failed", lent => self.claim_in(&mut lent, limit, stale).await)
+        transact!(self.claiming, "claiming tasks failed", connection => self.claim_in(&mut connection, limit, stale).await)
     }
 
     async fn settle(&self, stamp: &Stamp, settlement: &Settlement) -> Result<()> {
         let Stamp::Text(stamp) = stamp else {
-            return Err(odd_row("the claim was made in another database"));
+            return Err(odd_row("the claim is from another database"));
         };
-        transact!(self.settling, "settling tasks failed", lent => self.settle_in(&mut lent, stamp, settlement).await)
+        transact!(self.settling, "settling tasks failed", connection => self.settle_in(&mut connection, stamp, settlement).await)
     }
 
-    async fn replay(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+    async fn retry_dead(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
         if ids.is_some_and(<[i64]>::is_empty) {
             return Ok(0);
         }
-        transact!(self.operating, "replaying dead letters failed", lent => replay_in(&mut lent, ids, limit).await)
+        transact!(self.operating, "retrying dead letters failed", connection => retry_dead_in(&mut connection, ids, limit).await)
     }
 
     async fn purge(&self, which: &Purge) -> Result<Vec<String>> {
-        transact!(self.operating, "purging dead letters failed", lent => purge_in(&mut lent, which).await)
+        transact!(self.operating, "purging dead letters failed", connection => purge_in(&mut connection, which).await)
     }
 
     async fn purgeable(&self, which: &Purge) -> Result<Vec<(String, u64)>> {
@@ -124,15 +124,15 @@ impl Table for MysqlTable {
 
     async fn stats(&self, stale: Duration) -> Result<Stats> {
         let what = "counting tasks failed";
-        let mut lent = self.operating.begin(what).await?;
-        let now = self.now(&mut lent).await?;
+        let mut connection = self.operating.begin(what).await?;
+        let now = self.now(&mut connection).await?;
         let sql = include_str!("../sql/mysql/stats.sql");
-        let found = lent.rows(what, sql, (&now, &now, &now, micros(stale))).await?;
-        lent.roll_back(what).await;
+        let found = connection.rows(what, sql, (&now, &now, &now, micros(stale))).await?;
+        connection.roll_back(what).await;
         let row = found
             .into_iter()
             .next()
-            .ok_or_else(|| odd_row("counting gave no row"))?;
+            .ok_or_else(|| odd_row("the count returned no row"))?;
         let (eligible, waiting, dead, oldest, first, now): (i64, i64, i64, Option<i64>, Option<i64>, i64) = read(row)?;
         Ok(Stats {
             eligible: eligible.unsigned_abs(),
@@ -146,16 +146,18 @@ impl Table for MysqlTable {
 }
 
 impl MysqlTable {
-    async fn claim_in(&self, lent: &mut Lent, limit: u32, stale: Duration) -> Result<Claim> {
+    async fn claim_in(&self, connection: &mut PooledConnection, limit: u32, stale: Duration) -> Result<Claim> {
         let what = "claiming tasks failed";
-        let now = self.now(lent).await?;
+        let now = self.now(connection).await?;
         let sql = include_str!("../sql/mysql/claim.sql");
-        let found = lent.rows(what, sql, (&now, &now, &now, micros(stale), limit)).await?;
+        let found = connection
+            .rows(what, sql, (&now, &now, &now, micros(stale), limit))
+            .await?;
         let rows: Vec<Row> = found.into_iter().map(decode).collect::<Result<_>>()?;
         if !rows.is_empty() {
             let ids = rows.iter().map(|row| row.id);
             let sql = with_ids(include_str!("../sql/mysql/stamp.sql"), ids);
-            lent.change(what, &sql, (&now,)).await?;
+            connection.change(what, &sql, (&now,)).await?;
         }
         Ok(Claim {
             rows,
@@ -163,7 +165,7 @@ impl MysqlTable {
         })
     }
 
-    async fn settle_in(&self, lent: &mut Lent, stamp: &str, settlement: &Settlement) -> Result<()> {
+    async fn settle_in(&self, connection: &mut PooledConnection, stamp: &str, settlement: &Settlement) -> Result<()> {
         let what = "settling tasks failed";
         let Settlement {
             sent,
@@ -176,48 +178,55 @@ impl MysqlTable {
         } = settlement;
         if !sent.is_empty() {
             let sql = with_ids(include_str!("../sql/mysql/sent.sql"), sent.iter().copied());
-            lent.text(what, &sql).await?;
+            connection.text(what, &sql).await?;
         }
         if !failed.is_empty() || !deferred.is_empty() || !held.is_empty() {
-            let now = self.now(lent).await?;
+            let now = self.now(connection).await?;
             for failed in failed {
                 let params = (&now, micros(failed.delay), &now, failed.id, stamp);
-                lent.change(what, include_str!("../sql/mysql/fail.sql"), params).await?;
+                connection
+                    .change(what, include_str!("../sql/mysql/fail.sql"), params)
+                    .await?;
             }
             let defer = include_str!("../sql/mysql/defer.sql");
             if !deferred.is_empty() {
                 let params = (&now, micros(*cooldown), &now, stamp);
-                lent.change(what, &with_ids(defer, deferred.iter().copied()), params)
+                connection
+                    .change(what, &with_ids(defer, deferred.iter().copied()), params)
                     .await?;
             }
             for held in held {
                 let params = (&now, micros(held.delay), &now, stamp);
-                lent.change(what, &with_ids(defer, [held.id].into_iter()), params)
+                connection
+                    .change(what, &with_ids(defer, [held.id].into_iter()), params)
                     .await?;
             }
         }
         for dead in dead {
             let params = (&dead.reason, dead.id, stamp);
-            lent.change(what, include_str!("../sql/mysql/die.sql"), params).await?;
-            lent.change(what, include_str!("../sql/mysql/bury.sql"), (dead.id, stamp))
+            connection
+                .change(what, include_str!("../sql/mysql/die.sql"), params)
+                .await?;
+            connection
+                .change(what, include_str!("../sql/mysql/bury.sql"), (dead.id, stamp))
                 .await?;
         }
         if !released.is_empty() {
             let sql = with_ids(include_str!("../sql/mysql/release.sql"), released.iter().copied());
-            lent.change(what, &sql, (stamp,)).await?;
+            connection.change(what, &sql, (stamp,)).await?;
         }
         Ok(())
     }
 }
 
-async fn replay_in(lent: &mut Lent, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
-    let what = "replaying dead letters failed";
+async fn retry_dead_in(connection: &mut PooledConnection, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+    let what = "retrying dead letters failed";
     let which = match ids {
         Some(ids) => with_ids("id IN ({ids})", ids.iter().copied()),
         None => "TRUE".to_owned(),
     };
-    let sql = include_str!("../sql/mysql/replay_lock.sql").replace("{which}", &which);
-    let locked: Vec<(i64,)> = lent
+    let sql = include_str!("../sql/mysql/retry_dead_lock.sql").replace("{which}", &which);
+    let locked: Vec<(i64,)> = connection
         .rows(what, &sql, (limit,))
         .await?
         .into_iter()
@@ -227,17 +236,19 @@ async fn replay_in(lent: &mut Lent, ids: Option<&[i64]>, limit: u32) -> Result<u
         return Ok(0);
     }
     for sql in [
-        include_str!("../sql/mysql/replay.sql"),
+        include_str!("../sql/mysql/retry_dead.sql"),
         include_str!("../sql/mysql/forget.sql"),
     ] {
-        lent.text(what, &with_ids(sql, locked.iter().map(|(id,)| *id))).await?;
+        connection
+            .text(what, &with_ids(sql, locked.iter().map(|(id,)| *id)))
+            .await?;
     }
     Ok(locked.len() as u64)
 }
 
-async fn purge_in(lent: &mut Lent, which: &Purge) -> Result<Vec<String>> {
+async fn purge_in(connection: &mut PooledConnection, which: &Purge) -> Result<Vec<String>> {
     let what = "purging dead letters failed";
-    let found = lent
+    let found = connection
         .rows(what, include_str!("../sql/mysql/purge.sql"), purged(which))
         .await?;
     let (ids, names): (Vec<i64>, Vec<String>) = found
@@ -248,7 +259,7 @@ async fn purge_in(lent: &mut Lent, which: &Purge) -> Result<Vec<String>> {
         .unzip();
     if !ids.is_empty() {
         let sql = with_ids(include_str!("../sql/mysql/forget.sql"), ids.into_iter());
-        lent.text(what, &sql).await?;
+        connection.text(what, &sql).await?;
     }
     Ok(names)
 }
@@ -279,7 +290,7 @@ fn micros(duration: Duration) -> i64 {
 }
 
 fn read<T: mysql_async::prelude::FromRow>(row: MysqlRow) -> Result<T> {
-    from_row_opt(row).map_err(|FromRowError(_)| odd_row("a column has another type than it should have"))
+    from_row_opt(row).map_err(|FromRowError(_)| odd_row("a column has an unexpected type"))
 }
 
 fn decode(mut row: MysqlRow) -> Result<Row> {
@@ -305,7 +316,7 @@ fn decode(mut row: MysqlRow) -> Result<Row> {
                 );
                 in_utc(at.map_err(|error| odd_row(error.to_string()))?)?
             }
-            _ => return Err(odd_row("its created_at is no point in time")),
+            _ => return Err(odd_row("created_at is not a timestamp")),
         },
         sentry_trace_id: take(&mut row, 8)?,
         sentry_baggage: take(&mut row, 9)?,
@@ -315,5 +326,5 @@ fn decode(mut row: MysqlRow) -> Result<Row> {
 
 fn take<T: mysql_async::prelude::FromValue>(row: &mut MysqlRow, at: usize) -> Result<T> {
     let value = row.take_opt(at).and_then(Result::ok);
-    value.ok_or_else(|| odd_row(format!("column {at} has another type than it should have")))
+    value.ok_or_else(|| odd_row(format!("column {at} has an unexpected type")))
 }

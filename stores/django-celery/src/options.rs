@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use sendoff::task::OPTIONS;
 use sendoff::{Error, ErrorKind, Result};
+use sendoff_celery::OPTIONS;
 use serde::Deserialize;
 use serde::de::{MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -34,7 +34,7 @@ const PRODUCERS_OWN: &[&str] = &[
 pub(crate) fn for_sink(options: &str, task_id: Option<&str>) -> Result<String> {
     let Entries(entries) = serde_json::from_str(options).map_err(|error| {
         Error::new(ErrorKind::Invalid, "the options of the task cannot be read")
-            .because(format!("they are no JSON object: {error}"))
+            .because(format!("they are not a JSON object: {error}"))
             .next_step("correct the row, or delete it")
     })?;
     let stamps: Vec<String> = entries

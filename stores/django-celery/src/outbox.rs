@@ -54,7 +54,7 @@ impl DjangoOutbox {
 
     /// Writes back what became of rows of one claim, in one transaction.
     ///
-    /// A row that another relay has claimed since keeps that relay's stamp: only a delivered one is deleted all the same.
+    /// A row that another relay has claimed since keeps that relay's stamp: only a delivered row is still deleted.
     ///
     /// # Errors
     /// What the database said; then nothing was written.
@@ -69,8 +69,8 @@ impl DjangoOutbox {
     ///
     /// # Errors
     /// What the database said; then none came back.
-    pub async fn replay(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
-        self.0.replay(ids, limit).await.map_err(of_table)
+    pub async fn retry_dead(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+        self.0.retry_dead(ids, limit).await.map_err(of_table)
     }
 
     /// Deletes these dead letters, some at a time. Tells how many there were of each task.

@@ -69,7 +69,7 @@ impl Table for PostgresTable {
 
     async fn settle(&self, stamp: &Stamp, settlement: &Settlement) -> Result<()> {
         let Stamp::At(stamp) = stamp else {
-            return Err(odd_row("the claim was made in another database"));
+            return Err(odd_row("the claim is from another database"));
         };
         let Settlement {
             sent,
@@ -130,21 +130,18 @@ impl Table for PostgresTable {
         ];
         let wanted = statements.into_iter().filter(|(rows, ..)| *rows > 0);
         let statements: Vec<Statement<'_>> = wanted.map(|(_, sql, params)| Statement { sql, params }).collect();
-        let lent = self.settling.lend().await?;
-        lent.run_all("settling tasks failed", &statements).await?;
-        lent.give_back();
+        let connection = self.settling.get().await?;
+        connection.run_all("settling tasks failed", &statements).await?;
+        connection.give_back();
         Ok(())
     }
 
-    async fn replay(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+    async fn retry_dead(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
         let limit = i64::from(limit);
         let params: [Param<'_>; 2] = [(&ids, Type::INT8_ARRAY), (&limit, Type::INT8)];
-        let sql = include_str!("../sql/postgres/replay.sql");
-        let replayed = self
-            .operating
-            .run("replaying dead letters failed", sql, &params)
-            .await?;
-        Ok(replayed.len() as u64)
+        let sql = include_str!("../sql/postgres/retry_dead.sql");
+        let retried = self.operating.run("retrying dead letters failed", sql, &params).await?;
+        Ok(retried.len() as u64)
     }
 
     async fn purge(&self, which: &Purge) -> Result<Vec<String>> {
@@ -171,7 +168,7 @@ impl Table for PostgresTable {
         let sql = include_str!("../sql/postgres/stats.sql");
         let params: [Param<'_>; 1] = [(&stale, Type::FLOAT8)];
         let found = self.operating.run("counting tasks failed", sql, &params).await?;
-        let row = found.first().ok_or_else(|| odd_row("counting gave no row"))?;
+        let row = found.first().ok_or_else(|| odd_row("the count returned no row"))?;
         let count = |at| Ok::<_, sendoff::Error>(read::<i64>(row, at)?.unsigned_abs());
         let oldest: Option<f64> = read(row, 3)?;
         Ok(Stats {

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use sendoff::store::{Place, Room};
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Headers, Result, Uuid};
+use sendoff::store::{RowRef, Table};
+use sendoff::{Headers, Outgoing, Result, Uuid};
+use sendoff_celery::CONTENT_TYPE;
 
 use crate::options;
 
@@ -53,7 +53,7 @@ impl Row {
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when its options are no JSON object.
-    pub fn delivery(&self) -> Result<Arc<Delivery>> {
+    pub fn outgoing(&self) -> Result<Arc<Outgoing>> {
         let uuid = Uuid::parse_str(&self.task_id).ok();
         // Any other spelling, or no UUID at all, has to be said in words.
         let spelt = uuid.filter(|uuid| uuid.as_hyphenated().to_string() == self.task_id);
@@ -69,30 +69,22 @@ impl Row {
                 headers.insert(name, value);
             }
         }
-        Ok(Arc::new(Delivery {
+        Ok(Arc::new(Outgoing {
             id: uuid.unwrap_or_else(|| Uuid::from_u128(u128::from(self.id.unsigned_abs()))),
             topic: self.task_name.clone(),
             payload: format!(r#"{{"args":{args},"kwargs":{kwargs},"options":{options}}}"#).into(),
             content_type: Some(CONTENT_TYPE.to_owned()),
             headers,
-            key: None,
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
             created_at: self.created_at,
-            expires_at: None,
             attempts: self.retries.into(),
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: self.id,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         }))
     }
 }
@@ -118,7 +110,7 @@ mod tests {
     }
 
     fn payload(task_id: &str) -> String {
-        String::from_utf8(row(task_id).delivery().unwrap().payload.to_vec()).unwrap()
+        String::from_utf8(row(task_id).outgoing().unwrap().payload.to_vec()).unwrap()
     }
 
     #[test]
@@ -134,14 +126,14 @@ mod tests {
 
     #[test]
     fn numbers_keep_their_digits_and_empty_baggage_is_none() {
-        let delivery = row("x").delivery().unwrap();
+        let outgoing = row("x").outgoing().unwrap();
         assert!(
-            delivery
+            outgoing
                 .payload
                 .starts_with(br#"{"args":[1, 12345678901234567890123],"#)
         );
-        assert_eq!(delivery.headers.len(), 1);
-        assert_eq!((delivery.attempts, delivery.place.seq), (2, 7));
+        assert_eq!(outgoing.headers.len(), 1);
+        assert_eq!((outgoing.attempts, outgoing.row_ref.seq), (2, 7));
     }
 
     #[test]

@@ -69,8 +69,8 @@ impl Inner {
     /// The file is Django's: nothing about it is changed, and none is made.
     fn open(&self) -> Result<Connection> {
         if !self.path.exists() {
-            return Err(Error::new(ErrorKind::SchemaMissing, "the database file is not there")
-                .because(format!("nothing is at {}", self.path.display())));
+            return Err(Error::new(ErrorKind::SchemaMissing, "the database file does not exist")
+                .because(format!("there is no file at {}", self.path.display())));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(&self.path, flags)
@@ -105,7 +105,7 @@ impl Table for SqliteTable {
 
     async fn settle(&self, stamp: &Stamp, settlement: &Settlement) -> Result<()> {
         let Stamp::Text(stamp) = stamp.clone() else {
-            return Err(odd_row("the claim was made in another database"));
+            return Err(odd_row("the claim is from another database"));
         };
         let settlement = settlement.clone();
         self.transact("settling tasks failed", move |connection| {
@@ -114,9 +114,9 @@ impl Table for SqliteTable {
         .await
     }
 
-    async fn replay(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
+    async fn retry_dead(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
         let ids = ids.map(<[i64]>::to_vec);
-        self.transact("replaying dead letters failed", move |connection| {
+        self.transact("retrying dead letters failed", move |connection| {
             let picked = match ids {
                 Some(mut ids) => {
                     ids.sort_unstable();
@@ -124,20 +124,20 @@ impl Table for SqliteTable {
                     ids
                 }
                 None => connection
-                    .prepare(include_str!("../sql/sqlite/replay_pick.sql"))?
+                    .prepare(include_str!("../sql/sqlite/retry_dead_pick.sql"))?
                     .query_map([limit], |row| row.get(0))?
                     .collect::<rusqlite::Result<_>>()?,
             };
             let now = now(connection)?;
-            let mut replayed = 0;
+            let mut retried = 0;
             for id in picked {
-                if replayed >= u64::from(limit) {
+                if retried >= u64::from(limit) {
                     break;
                 }
-                replayed += connection.execute(include_str!("../sql/sqlite/replay.sql"), params![id, now])? as u64;
+                retried += connection.execute(include_str!("../sql/sqlite/retry_dead.sql"), params![id, now])? as u64;
                 connection.execute(include_str!("../sql/sqlite/forget.sql"), [id])?;
             }
-            Ok(replayed)
+            Ok(retried)
         })
         .await
     }

@@ -288,7 +288,7 @@ async fn a_queue_that_is_deleted_is_named_as_the_reason_and_its_dead_letters_can
         "{reasons:?}"
     );
     operator.declare(&queue).await;
-    assert_eq!(scratch.outbox.replay(None, 100).await.unwrap(), 50);
+    assert_eq!(scratch.outbox.retry_dead(None, 100).await.unwrap(), 50);
     until("all are sent", async || scratch.count("celery_outbox").await == "0").await;
     assert_eq!(operator.drain(&queue).await.1, 50);
     stop.cancel();

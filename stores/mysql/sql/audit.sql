@@ -1,5 +1,5 @@
--- Writes down what an operator did.
-INSERT INTO outbox_audit (who, action, filter, affected) VALUES (:who, :action, :filter, :affected);
+-- Writes an action of an operator to the audit.
+INSERT INTO outbox_audit (login, who, action, filter, affected) VALUES (USER(), :who, :action, :filter, :affected);
 
--- Which row that is.
+-- The number of that row.
 SELECT LAST_INSERT_ID();

@@ -1,2 +1,2 @@
--- Another batch of a command whose first one has written this row.
+-- Another batch of a command; its first batch wrote this row.
 UPDATE outbox_audit SET affected = affected + :affected WHERE id = :row

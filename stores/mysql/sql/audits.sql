@@ -1,3 +1,3 @@
--- What operators did, the newest first.
-SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at), who, action, filter, affected
+-- The audit, newest first.
+SELECT TIMESTAMPDIFF(MICROSECOND, '1970-01-01', at), login, who, action, filter, affected
 FROM outbox_audit ORDER BY id DESC LIMIT :limit

@@ -1,4 +1,4 @@
--- Counts of rows: ready, due, waiting and not due, dead. What is still in lane 80 waits for its time.
+-- Counts of rows: ready, due, waiting and not due, dead. Rows in lane 80 are scheduled.
 SELECT
     (SELECT count(*) FROM outbox_message WHERE lane < 80),
     (SELECT count(*) FROM outbox_waiting WHERE due_at <= UTC_TIMESTAMP(6)),

@@ -1,5 +1,5 @@
--- Keys whose followers have to wait.
-SELECT lane, HEX(`key`), HEX(leg) FROM outbox_waiting
-WHERE lane IN ({lanes}) AND `key` IS NOT NULL AND state IN ('retry', 'held', 'down')
+-- Keys with blocked followers.
+SELECT lane, HEX(`key`), HEX(sink) FROM outbox_waiting
+WHERE lane IN ({lanes}) AND `key` IS NOT NULL AND state IN ('retry', 'blocked', 'deferred')
 UNION
-SELECT lane, HEX(`key`), HEX(leg) FROM outbox_dead WHERE blocks AND lane IN ({lanes}) AND `key` IS NOT NULL
+SELECT lane, HEX(`key`), HEX(sink) FROM outbox_dead WHERE blocks AND lane IN ({lanes}) AND `key` IS NOT NULL

@@ -1,10 +1,10 @@
--- Whether the lease still holds, without a lock: InnoDB would lock the row of a lease that has run out, too, before it
--- looks at the time, and an eviction at that moment would pass it over.
+-- Whether the lease is still valid, without a lock: InnoDB would also lock the row of an expired lease before it
+-- checks the time, and an eviction at that moment would skip it.
 SELECT 1 FROM outbox_relay WHERE owner = :owner AND {lease_is_valid};
 
--- The fence, first in every settlement: the lock on the relay's row conflicts with the eviction of that relay and with
--- giving lanes back, so a lane that is looked at behind it cannot change hands before this transaction ends.
+-- The fence, first in every settlement: the lock on the relay's row conflicts with evicting that relay and with
+-- releasing lanes, so a lane that is read after it cannot change its owner before this transaction ends.
 SELECT 1 FROM outbox_relay WHERE owner = :owner AND {lease_is_valid} LOCK IN SHARE MODE;
 
--- The lanes that it holds. A statement of its own, so that what happened while the lock was waited for is seen.
+-- The lanes that it holds. A separate statement, so that it sees changes made while the previous one waited for the lock.
 SELECT lane, epoch FROM outbox_lane WHERE owner = :owner;

@@ -1,4 +1,4 @@
--- Idempotency keys whose window is over. Locked, so that none is taken anew before it goes.
+-- Idempotency keys whose window is over. Locked, so that none is taken again before it is deleted.
 SELECT HEX(topic), HEX(idempotency_key) FROM outbox_dedup FORCE INDEX (ix_outbox_dedup_until)
 WHERE until <= UTC_TIMESTAMP(6) ORDER BY until LIMIT :limit FOR UPDATE SKIP LOCKED;
 

@@ -1,4 +1,4 @@
--- Delivered messages that were kept long enough.
+-- Delivered messages whose retention is over.
 SELECT number FROM outbox_delivered FORCE INDEX (ix_outbox_delivered_at)
 WHERE delivered_at <= UTC_TIMESTAMP(6) - INTERVAL :age MICROSECOND
 ORDER BY delivered_at LIMIT :limit FOR UPDATE SKIP LOCKED;

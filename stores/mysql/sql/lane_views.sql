@@ -1,4 +1,4 @@
--- All lanes, who holds them, and how much is in them. A lease that ends too far ahead is none.
+-- All lanes, their owners and their numbers of rows. A lease that ends too far in the future is not valid.
 SELECT l.lane, l.epoch, l.owner, r.name, TIMESTAMPDIFF(MICROSECOND, '1970-01-01', r.until), LENGTH(l.crashed_by) DIV 37,
     coalesce(m.ready, 0)
 FROM outbox_lane AS l

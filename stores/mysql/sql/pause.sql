@@ -1,2 +1,2 @@
--- Sets a pause; one that is there stays as it was.
+-- Sets a pause; an existing pause stays as it is.
 INSERT IGNORE INTO outbox_control (kind, name, paused_by) VALUES (:kind, CAST(:name AS BINARY), :who)

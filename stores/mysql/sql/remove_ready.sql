@@ -1,4 +1,4 @@
--- Rows (as in settle_delivered) whose legs have all been moved elsewhere.
+-- Rows (as in settle_delivered) whose deliveries were all moved to another table.
 DELETE m
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (
     lane SMALLINT PATH '$[0]', seq BIGINT PATH '$[1]', id VARCHAR(72) PATH '$[3]')) AS s

@@ -1,6 +1,6 @@
--- Ready rows that every sink confirmed: lane, seq, leg (none), id; texts in hexadecimal. By exact numbers, never by a
+-- Ready rows that every sink confirmed: lane, seq, sink (empty), id; texts in hexadecimal. By exact numbers, never by a
 -- range: a row in between may have been committed after the others were read. By the bytes of the id, too: after a
--- failover another message may have the number. The join is told its order and its index, because a scan would wait for rows
+-- failover another message may have the number. Join order and index are forced, because a scan would wait for rows
 -- that producers have not committed yet.
 DELETE m
 FROM JSON_TABLE(:rows, '$[*]' COLUMNS (

@@ -1,18 +1,17 @@
-//! Room: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
+//! Part: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
 
 use mysql_async::{Row, Value, params};
 use sendoff::Result;
-use sendoff::store::{Action, CleanCount, Cleaned, Command, Windows};
+use sendoff::store::{Action, CleanCount, Cleaned, Command, Retention, Text};
 use serde_json::Value as Json;
 
 use crate::conflict::transact;
 use crate::decode::{count, limit, micros, number};
 use crate::operate::{Act, only};
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
-use crate::texts::Text;
 
-const WHAT: &str = "what is old could not be cleaned up";
+const WHAT: &str = "expired rows could not be deleted";
 
 impl Inner {
     /// On a relay's schedule, by the windows of the config and of the tables. Another relay may be at it: this one passes
@@ -30,23 +29,23 @@ impl Inner {
         if number(WHAT, only(WHAT, &needed)?, 0)? == 0 {
             return Ok(0);
         }
-        let windows = [
+        let retention = [
             (&self.texts.clean_dedup, Some(Age::Setting)),
             (&self.texts.clean_inbox, Some(Age::Setting)),
             (&self.texts.clean_delivered, age.map(Age::Micros)),
-            (&self.texts.clean_items, age.map(Age::Micros)),
+            (&self.texts.clean_jobs, age.map(Age::Micros)),
             (&self.texts.clean_dead, dead_age.map(Age::Micros)),
         ];
-        transact!(self.operate_pool, WHAT, lent => delete_all(&mut lent, &windows, limit(most)).await.map(count))
+        transact!(self.operate_pool, WHAT, connection => delete_all(&mut connection, &retention, limit(most)).await.map(count))
     }
 
-    pub(crate) async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
-        let what = "what is old could not be counted";
+    pub(crate) async fn clean_count(&self, retention: &Retention) -> Result<CleanCount> {
+        let what = "expired rows could not be counted";
         let values = params! {
-            "delivered" => windows.delivered.map(micros),
-            "dead" => windows.dead.map(micros),
-            "dedup" => windows.dedup,
-            "inbox" => windows.inbox.map(micros),
+            "delivered" => retention.delivered.map(micros),
+            "dead" => retention.dead.map(micros),
+            "dedup" => retention.dedup,
+            "inbox" => retention.inbox.map(micros),
         };
         let found = self
             .operate_pool
@@ -60,17 +59,17 @@ impl Inner {
     }
 
     /// By an operator, by windows of their own.
-    pub(crate) async fn clean_up(&self, windows: &Windows, most: usize, command: &mut Command) -> Result<Cleaned> {
+    pub(crate) async fn clean_up(&self, retention: &Retention, most: usize, command: &mut Command) -> Result<Cleaned> {
         let who = command.who().to_owned();
         let act = Act {
             what: WHAT,
             action: Action::CleanUp,
-            filter: windows.asked().to_string(),
+            filter: retention.asked().to_string(),
             who: &who,
         };
         let (most, row) = (limit(most), command.row());
-        let (deleted, row) = transact!(self.operate_pool, WHAT, lent => {
-            self.clean_as_asked(&mut lent, windows, most, &act, row).await
+        let (deleted, row) = transact!(self.operate_pool, WHAT, connection => {
+            self.clean_as_asked(&mut connection, retention, most, &act, row).await
         })?;
         command.is_noted(row);
         Ok(Cleaned {
@@ -81,23 +80,23 @@ impl Inner {
 
     async fn clean_as_asked(
         &self,
-        lent: &mut Lent,
-        windows: &Windows,
+        connection: &mut PooledConnection,
+        retention: &Retention,
         most: i64,
         act: &Act<'_>,
         row: Option<i64>,
     ) -> Result<(i64, i64)> {
         let [delivered, dead, inbox] =
-            [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+            [retention.delivered, retention.dead, retention.inbox].map(|window| window.map(micros));
         let asked = [
             (&self.texts.clean_delivered, delivered.map(Age::Micros)),
-            (&self.texts.clean_items, delivered.map(Age::Micros)),
+            (&self.texts.clean_jobs, delivered.map(Age::Micros)),
             (&self.texts.clean_dead, dead.map(Age::Micros)),
-            (&self.texts.clean_dedup, windows.dedup.then_some(Age::Setting)),
+            (&self.texts.clean_dedup, retention.dedup.then_some(Age::Setting)),
             (&self.texts.clean_inbox, inbox.map(Age::Micros)),
         ];
-        let deleted = delete_all(lent, &asked, most).await?;
-        let row = self.write_batch(lent, act, row, count(deleted)).await?;
+        let deleted = delete_all(connection, &asked, most).await?;
+        let row = self.write_batch(connection, act, row, count(deleted)).await?;
         Ok((deleted, row))
     }
 }
@@ -111,7 +110,7 @@ enum Age {
 }
 
 /// Deletes up to `most` rows: each text finds some that are old enough, and deletes them. `None`: nothing is.
-async fn delete_all(lent: &mut Lent, asked: &[(&Text, Option<Age>)], most: i64) -> Result<i64> {
+async fn delete_all(connection: &mut PooledConnection, asked: &[(&Text, Option<Age>)], most: i64) -> Result<i64> {
     let mut deleted = 0;
     for (sql, age) in asked {
         let (Some(age), left @ 1..) = (age, most.saturating_sub(deleted)) else {
@@ -121,12 +120,12 @@ async fn delete_all(lent: &mut Lent, asked: &[(&Text, Option<Age>)], most: i64) 
             Age::Micros(micros) => Some(*micros),
             Age::Setting => None,
         };
-        let old = lent
+        let old = connection
             .rows(WHAT, sql.at(0), params! { "age" => age, "limit" => left })
             .await?;
         if !old.is_empty() {
             let rows: Json = old.iter().map(values_of).collect();
-            let gone = lent.change(WHAT, sql.at(1), params! { "rows" => rows.to_string() });
+            let gone = connection.change(WHAT, sql.at(1), params! { "rows" => rows.to_string() });
             deleted += i64::try_from(gone.await?).unwrap_or(i64::MAX);
         }
     }

@@ -1,4 +1,4 @@
-//! How to reach the database, and what its tables are called.
+//! How to connect to the database, and the names of its tables.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,17 +13,19 @@ pub struct MysqlConfig {
     pub url: String,
     /// Where the outbox's tables are. The schema is what MySQL calls a database.
     pub names: Names,
-    /// How long delivered messages are kept; `None`: they are deleted once they are delivered.
+    /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
     pub retention: Option<Duration>,
-    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    /// How long dead letters are kept; `None`: until an operator acts. Dead letters that block their key are never deleted.
     pub dead_retention: Option<Duration>,
-    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    /// How long idempotency keys are kept; `None`: the setting in the tables, 7 days by default.
     pub dedup_window: Option<Duration>,
-    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
-    pub inbox_window: Option<Duration>,
+    /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
+    pub inbox_retention: Option<Duration>,
+    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
+    pub job_max_attempts: Option<u16>,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take. It is measured here, not by the server: a server that hangs cannot hang the relay.
+    /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
 }
 
@@ -36,13 +38,14 @@ impl MysqlConfig {
             retention: None,
             dead_retention: None,
             dedup_window: None,
-            inbox_window: None,
+            inbox_retention: None,
+            job_max_attempts: None,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
         }
     }
 
-    /// Other table names.
+    /// Sets the table names.
     #[must_use]
     pub fn names(mut self, names: Names) -> Self {
         self.names = names;
@@ -63,7 +66,7 @@ impl MysqlConfig {
         self
     }
 
-    /// Remembers idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
     /// counts for all producers.
     #[must_use]
     pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
@@ -71,21 +74,28 @@ impl MysqlConfig {
         self
     }
 
-    /// Remembers notes of consumers this long, in the same way.
+    /// Keeps inbox records this long, in the same way.
     #[must_use]
-    pub fn inbox_window(mut self, window: Option<Duration>) -> Self {
-        self.inbox_window = window;
+    pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
+        self.inbox_retention = window;
         self
     }
 
-    /// Another limit for connecting.
+    /// Tries a job that has no limit of its own this often, in the same way.
+    #[must_use]
+    pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
+        self.job_max_attempts = most;
+        self
+    }
+
+    /// Sets the time limit for connecting.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Another limit for one call.
+    /// Sets the time limit for one call.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;
@@ -101,7 +111,8 @@ impl fmt::Debug for MysqlConfig {
             .field("retention", &self.retention)
             .field("dead_retention", &self.dead_retention)
             .field("dedup_window", &self.dedup_window)
-            .field("inbox_window", &self.inbox_window)
+            .field("inbox_retention", &self.inbox_retention)
+            .field("job_max_attempts", &self.job_max_attempts)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
             .finish_non_exhaustive()

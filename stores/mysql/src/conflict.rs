@@ -21,38 +21,38 @@ impl Attempts {
         if self.0 >= MOST || !is_conflict(error) {
             return false;
         }
-        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "a transaction met another one and is tried again");
+        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "a transaction conflicted with another one; trying again");
         let longest = 1_u64 << self.0.min(7);
         tokio::time::sleep(Duration::from_micros(fastrand::u64(0..=longest * 1000))).await;
         true
     }
 }
 
-/// Runs `$work`, which uses `$lent`, in a transaction out of `$pool`, again where it met another one. With `$owner` in the
+/// Runs `$work`, which uses `$connection`, in a transaction out of `$pool`, again where it met another one. With `$owner` in the
 /// name of that relay: see [`crate::guard`].
 macro_rules! transact {
-    ($pool:expr, $what:expr, $lent:ident => $work:expr) => {
-        $crate::conflict::transact!(@ $pool.begin($what), $what, $lent => $work)
+    ($pool:expr, $what:expr, $connection:ident => $work:expr) => {
+        $crate::conflict::transact!(@ $pool.begin($what), $what, $connection => $work)
     };
-    ($pool:expr, $owner:expr, $what:expr, $lent:ident => $work:expr) => {
-        $crate::conflict::transact!(@ $pool.begin_for($what, $owner), $what, $lent => $work)
+    ($pool:expr, $owner:expr, $what:expr, $connection:ident => $work:expr) => {
+        $crate::conflict::transact!(@ $pool.begin_for($what, $owner), $what, $connection => $work)
     };
-    (@ $begin:expr, $what:expr, $lent:ident => $work:expr) => {{
+    (@ $begin:expr, $what:expr, $connection:ident => $work:expr) => {{
         let mut attempts = $crate::conflict::Attempts::default();
         loop {
-            let mut $lent = $begin.await?;
+            let mut $connection = $begin.await?;
             let done: sendoff::Result<_> = match $work {
-                Ok(done) => $lent.commit($what).await.map(|()| done),
+                Ok(done) => $connection.commit($what).await.map(|()| done),
                 Err(error) => Err(error),
             };
             match done {
                 Ok(done) => {
-                    $lent.give_back();
+                    $connection.give_back();
                     break Ok(done);
                 }
                 Err(error) => {
                     // Before the pause: after a lock timeout the transaction still has its locks.
-                    $lent.roll_back($what).await;
+                    $connection.roll_back($what).await;
                     if !attempts.again(&error).await {
                         break Err(error);
                     }

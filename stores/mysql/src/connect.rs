@@ -14,6 +14,8 @@ use crate::config::MysqlConfig;
 use crate::error::{bad_url, from_driver, timed_out};
 use crate::{tls, url};
 
+/// The next step when a server does not answer a new connection in time.
+const CONNECT_SLOW: &str = "check that the database is running and reachable, or raise connect_timeout";
 const SET_UP: &str = "the MySQL store cannot be set up";
 
 /// What every session of ours starts with, whatever the server is set to. READ COMMITTED: no locks on the gaps between
@@ -54,8 +56,8 @@ impl Connector {
     pub fn new(config: &MysqlConfig) -> Result<Self> {
         if config.connect_timeout.is_zero() || config.statement_timeout.is_zero() {
             return Err(Error::new(ErrorKind::Invalid, SET_UP)
-                .because("a timeout is zero")
-                .next_step("give connect_timeout and statement_timeout a length"));
+                .because("connect_timeout or statement_timeout is zero")
+                .next_step("set both to more than zero"));
         }
         let (url, params) = url::split(SET_UP, &config.url)?;
         // A lock is waited for much shorter than the call may take, on every kind of connection, so that the server says so
@@ -78,21 +80,22 @@ impl Connector {
 
     /// A connection to the first host that answers, or of several hosts to the first that takes writes.
     pub(crate) async fn connect(&self) -> Result<Conn> {
-        let what = "cannot connect to the database";
         let (count, first) = (self.hosts.len(), self.last.load(Ordering::Relaxed));
         let mut failed = None;
         for at in (0..count).map(|n| (first + n) % count) {
-            match timeout(self.connect_timeout, self.hosts[at].dial(count > 1)).await {
+            let host = &self.hosts[at];
+            let what = format!("cannot connect to the database {}", host.address());
+            match timeout(self.connect_timeout, host.dial(count > 1)).await {
                 Ok(Ok(Some(connected))) => {
                     self.last.store(at, Ordering::Relaxed);
                     return Ok(connected);
                 }
-                Ok(Ok(None)) => failed = failed.or_else(|| Some(read_only(what))),
-                Ok(Err(error)) => failed = Some(from_driver(what, error)),
-                Err(_) => failed = Some(timed_out(what, self.connect_timeout)),
+                Ok(Ok(None)) => failed = failed.or_else(|| Some(read_only(&what))),
+                Ok(Err(error)) => failed = Some(from_driver(&what, error)),
+                Err(_) => failed = Some(timed_out(&what, self.connect_timeout).next_step(CONNECT_SLOW)),
             }
         }
-        Err(failed.unwrap_or_else(|| bad_url(what)))
+        Err(failed.unwrap_or_else(|| bad_url("cannot connect to the database")))
     }
 }
 
@@ -124,6 +127,13 @@ impl Host {
         })
     }
 
+    /// `host:port/database`, for errors. Without user and password.
+    fn address(&self) -> String {
+        let opts = &self.opts;
+        let database = opts.db_name().unwrap_or_default();
+        format!("{}:{}/{database}", opts.ip_or_hostname(), opts.tcp_port())
+    }
+
     /// A connection; `None` to a server that takes no writes, where one is asked for that does.
     async fn dial(&self, writable: bool) -> Result<Option<Conn>, MysqlError> {
         let mut conn = self.connect().await?;
@@ -150,8 +160,8 @@ impl Host {
 
 fn read_only(what: &str) -> Error {
     Error::new(ErrorKind::Unreachable, what)
-        .because("every host of its URL that answers is read-only")
-        .next_step("this passes when one of them takes over; otherwise see that the URL names the primary")
+        .because("every host of the URL that answers is read-only")
+        .next_step("wait until a failover completes, or add the primary to the URL")
 }
 
 #[cfg(test)]

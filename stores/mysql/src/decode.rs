@@ -3,19 +3,16 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use bytes::Bytes;
-use mysql_async::{Row as MysqlRow, Value};
-use sendoff::store::{BlockedKey, Delivery, Lane, Place, Room, Row, RowId};
-use sendoff::{Headers, Result, Uuid};
+use mysql_async::{Column, Row as MysqlRow, Value};
+use sendoff::Result;
+use sendoff::columns::{ColumnSource, Positions, ShownPositions, position};
+use sendoff::store::{BlockedKey, Lane, Outgoing, Row, RowId, RowRef, Stored, Table};
 
 use crate::error::odd_answer;
 
-/// What keeps a row from being a message, in words.
-type Unreadable = String;
-
 /// A whole number, or NULL.
 pub(crate) fn number_or_null(what: &str, row: &MysqlRow, at: usize) -> Result<Option<i64>> {
-    whole(value(row, at)).map_err(|()| odd_answer(what, format!("column {at} is no whole number")))
+    whole(value(row, at)).map_err(|()| odd_answer(what, format!("column {at} is not an integer")))
 }
 
 /// A whole number.
@@ -26,12 +23,12 @@ pub(crate) fn number(what: &str, row: &MysqlRow, at: usize) -> Result<i64> {
 /// A lane.
 pub(crate) fn lane(what: &str, row: &MysqlRow, at: usize) -> Result<Lane> {
     let number = number(what, row, at)?;
-    Lane::try_from(number).map_err(|_| odd_answer(what, format!("{number} is no lane")))
+    Lane::try_from(number).map_err(|_| odd_answer(what, format!("{number} is not a lane")))
 }
 
 /// Text, or NULL.
 pub(crate) fn text_or_null(what: &str, row: &MysqlRow, at: usize) -> Result<Option<String>> {
-    utf8(value(row, at)).map_err(|()| odd_answer(what, format!("column {at} is no text")))
+    utf8(value(row, at)).map_err(|()| odd_answer(what, format!("column {at} is not text")))
 }
 
 /// Text.
@@ -43,7 +40,7 @@ pub(crate) fn text(what: &str, row: &MysqlRow, at: usize) -> Result<String> {
 pub(crate) fn row_id(what: &str, row: &MysqlRow, at: usize) -> Result<RowId> {
     match value(row, at) {
         Value::Bytes(id) => Ok(RowId::from_text(id)),
-        _ => Err(odd_answer(what, format!("column {at} is no id"))),
+        _ => Err(odd_answer(what, format!("column {at} is not an id"))),
     }
 }
 
@@ -70,11 +67,11 @@ pub(crate) fn time_or_null(what: &str, row: &MysqlRow, at: usize) -> Result<Opti
 /// A key as several statements return it, in hexadecimal. One that is not UTF-8 has no followers: its messages are
 /// unreadable.
 pub(crate) fn blocked_key(what: &str, row: &MysqlRow) -> Result<Option<BlockedKey>> {
-    let (lane, key, leg) = (lane(what, row, 0)?, text(what, row, 1)?, text(what, row, 2)?);
-    Ok(unhex(&key).zip(unhex(&leg)).map(|(key, leg)| BlockedKey {
+    let (lane, key, sink) = (lane(what, row, 0)?, text(what, row, 1)?, text(what, row, 2)?);
+    Ok(unhex(&key).zip(unhex(&sink)).map(|(key, sink)| BlockedKey {
         lane,
         key: key.into(),
-        leg: leg.into(),
+        sink: sink.into(),
     }))
 }
 
@@ -149,71 +146,96 @@ pub(crate) fn list(lanes: &[Lane]) -> String {
     lanes.iter().map(Lane::to_string).collect::<Vec<_>>().join(", ")
 }
 
-/// A row of the contents of `read_ready.sql` or `read_due.sql`, whose columns are the same.
-pub(crate) fn message(room: Room, row: &MysqlRow) -> Result<Row> {
-    const WHAT: &str = "messages could not be read";
-    let leg = unhex(&text(WHAT, row, 2)?).unwrap_or_default();
-    let place = Place {
-        room,
-        lane: lane(WHAT, row, 0)?,
-        seq: number(WHAT, row, 1)?,
-        id: row_id(WHAT, row, 4)?,
-        leg: (!leg.is_empty()).then(|| Arc::from(leg)),
-        spot: 0,
-    };
-    let expired = number(WHAT, row, 18)? == 1;
-    Ok(match delivery(row, place.clone()) {
-        Ok(delivery) if expired => Row::Expired(Arc::new(delivery)),
-        Ok(delivery) => Row::Message(Arc::new(delivery)),
-        Err(why) => Row::Unreadable { place, why },
-    })
+/// Where the columns of the contents in `read_ready.sql` or `read_due.sql` are.
+#[derive(Clone, Copy)]
+pub(crate) struct ReadColumns {
+    lane: usize,
+    seq: usize,
+    sink: usize,
+    attempts: usize,
+    expired: usize,
+    message: Positions,
 }
 
-fn delivery(row: &MysqlRow, place: Place) -> Result<Delivery, Unreadable> {
-    let topic = string(row, 5, "topic")?.unwrap_or_default();
-    if topic.is_empty() {
-        return Err("topic is empty".to_owned());
+impl ReadColumns {
+    pub(crate) fn of(row: &MysqlRow) -> Result<Self> {
+        let columns = row.columns_ref();
+        let names = names(columns);
+        Ok(Self {
+            lane: position(&names, "lane")?,
+            seq: position(&names, "seq")?,
+            sink: position(&names, "sink")?,
+            attempts: position(&names, "attempts")?,
+            expired: position(&names, "expired")?,
+            message: Positions::find(&names)?,
+        })
     }
-    let id = string(row, 4, "id")?.unwrap_or_default();
-    let headers = match string(row, 8, "headers")? {
-        None => Headers::new(),
-        Some(json) => Headers::from_json(&json).map_err(|error| error.to_string())?,
+
+    /// A row of this table.
+    pub(crate) fn row(&self, table: Table, row: &MysqlRow) -> Result<Row> {
+        const WHAT: &str = "messages could not be read";
+        let sink = unhex(&text(WHAT, row, self.sink)?).unwrap_or_default();
+        let row_ref = RowRef {
+            table,
+            lane: lane(WHAT, row, self.lane)?,
+            seq: number(WHAT, row, self.seq)?,
+            id: row_id(WHAT, row, self.message.id)?,
+            sink: (!sink.is_empty()).then(|| Arc::from(sink)),
+            locator: 0,
+        };
+        let expired = number(WHAT, row, self.expired)? == 1;
+        Ok(
+            match Outgoing::read(&Source(row), &self.message, Some(self.attempts), row_ref.clone()) {
+                Ok(outgoing) if expired => Row::Expired(Arc::new(outgoing)),
+                Ok(outgoing) => Row::Message(Arc::new(outgoing)),
+                Err(why) => Row::Unreadable { row_ref, why },
+            },
+        )
+    }
+}
+
+/// The names of columns. One that is not UTF-8 is none of ours.
+pub(crate) fn names(columns: &[Column]) -> Vec<&str> {
+    let name = |column| std::str::from_utf8(Column::name_ref(column)).unwrap_or_default();
+    columns.iter().map(name).collect()
+}
+
+/// Messages as an operator is shown them.
+pub(crate) fn shown(rows: &[MysqlRow]) -> Result<Vec<Stored>> {
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
     };
-    Ok(Delivery {
-        // Any of the usual ways to write a UUID, because other languages have other habits.
-        id: Uuid::parse_str(&id).map_err(|_| "id is no UUID".to_owned())?,
-        topic,
-        payload: match value(row, 6) {
-            Value::Bytes(bytes) => Bytes::copy_from_slice(bytes),
-            _ => return Err("payload is no bytes".to_owned()),
-        },
-        content_type: string(row, 7, "content_type")?,
-        headers,
-        key: string(row, 9, "key")?,
-        aggregate_type: string(row, 10, "aggregate_type")?,
-        aggregate_id: string(row, 11, "aggregate_id")?,
-        schema_version: small(row, 12, "schema_version")?,
-        idempotency_key: string(row, 13, "idempotency_key")?,
-        priority: small(row, 14, "priority")?.unwrap_or_default(),
-        created_at: small::<i64>(row, 16, "created_at")?.map_or(UNIX_EPOCH, to_time),
-        expires_at: small(row, 17, "expires_at")?.map(to_time),
-        attempts: small(row, 3, "attempts")?.unwrap_or_default(),
-        max_attempts: match small::<u32>(row, 15, "max_attempts")? {
-            Some(0) => return Err("max_attempts is out of range".to_owned()),
-            limit => limit,
-        },
-        place,
-    })
+    let columns = ShownPositions::find(&names(first.columns_ref()))?;
+    rows.iter().map(|row| Stored::read(&Source(row), &columns)).collect()
 }
 
-pub(crate) fn small<T: TryFrom<i64>>(row: &MysqlRow, at: usize, name: &str) -> Result<Option<T>, Unreadable> {
-    let number = whole(value(row, at)).map_err(|()| format!("{name} is no whole number"))?;
-    let fit = number.map(|number| T::try_from(number).map_err(|_| format!("{name} is out of range")));
-    fit.transpose()
-}
+/// A row of the driver.
+pub(crate) struct Source<'a>(pub(crate) &'a MysqlRow);
 
-pub(crate) fn string(row: &MysqlRow, at: usize, name: &str) -> Result<Option<String>, Unreadable> {
-    utf8(value(row, at)).map_err(|()| format!("{name} is not UTF-8"))
+impl ColumnSource for Source<'_> {
+    fn text(&self, at: usize) -> Result<Option<&str>, &'static str> {
+        match value(self.0, at) {
+            Value::NULL => Ok(None),
+            Value::Bytes(bytes) => std::str::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8"),
+            _ => Err("is not text"),
+        }
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, &'static str> {
+        match value(self.0, at) {
+            Value::NULL => Ok(None),
+            Value::Bytes(bytes) => Ok(Some(bytes)),
+            _ => Err("is not binary"),
+        }
+    }
+
+    fn integer(&self, at: usize) -> Result<Option<i64>, &'static str> {
+        whole(value(self.0, at)).map_err(|()| "is not an integer")
+    }
+
+    fn time(&self, at: usize) -> Result<Option<SystemTime>, &'static str> {
+        Ok(self.integer(at)?.map(to_time))
+    }
 }
 
 pub(crate) fn value(row: &MysqlRow, at: usize) -> &Value {

@@ -1,4 +1,4 @@
-//! Room: emit. A transaction of the store's own.
+//! Part: emit. A transaction of the store's own.
 
 use std::sync::Arc;
 
@@ -10,17 +10,17 @@ use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Outbox, Result, Uuid
 
 use crate::conflict::Attempts;
 use crate::error::is_conflict;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
 
 const WHAT: &str = "the message could not be emitted";
 
 impl Inner {
     pub(crate) async fn begin(store: &Arc<Self>, outbox: &Outbox) -> Result<Box<dyn EmitTransaction>> {
-        let lent = store.emit_pool.begin(WHAT).await?;
+        let connection = store.emit_pool.begin(WHAT).await?;
         Ok(Box::new(OpenTransaction {
             outbox: outbox.clone(),
-            lent,
+            connection,
             state: State::Empty,
         }))
     }
@@ -29,7 +29,7 @@ impl Inner {
 /// Dropping it closes its connection, and the server rolls back.
 struct OpenTransaction {
     outbox: Outbox,
-    lent: Lent,
+    connection: PooledConnection,
     state: State,
 }
 
@@ -45,9 +45,9 @@ enum State {
 impl OpenTransaction {
     fn is_usable(&self) -> Result<()> {
         if self.state == State::RolledBack {
-            return Err(Error::new(ErrorKind::Busy, "the transaction is no more")
-                .because("it met another one, and the database rolled it back")
-                .next_step("begin a new one"));
+            return Err(Error::new(ErrorKind::Busy, "the transaction was rolled back")
+                .because("it conflicted with another transaction")
+                .next_step("start a new transaction"));
         }
         Ok(())
     }
@@ -60,26 +60,26 @@ impl EmitTransaction for OpenTransaction {
         let outbox = self.outbox.clone();
         let mut attempts = Attempts::default();
         loop {
-            let own = OwnTransaction(&mut self.lent);
+            let own = OwnTransaction(&mut self.connection);
             match outbox.emit_many(own, messages.iter().cloned()).await {
                 Err(error) if is_conflict(&error) => {
                     let was_empty = self.state == State::Empty;
                     self.state = State::RolledBack;
                     // Also after a lock timeout, which leaves the transaction and its locks in place.
-                    self.lent.script(WHAT, "ROLLBACK").await?;
+                    self.connection.script(WHAT, "ROLLBACK").await?;
                     if was_empty && attempts.again(&error).await {
-                        self.lent.script(WHAT, "START TRANSACTION").await?;
+                        self.connection.script(WHAT, "START TRANSACTION").await?;
                         self.state = State::Empty;
                         continue;
                     }
                     return Err(Error::new(ErrorKind::Busy, WHAT)
-                        .because("the transaction met another one")
-                        .next_step("begin a new one")
+                        .because("it conflicted with another transaction")
+                        .next_step("start a new transaction")
                         .with_source(error));
                 }
                 answer => {
                     self.state = State::Written;
-                    return answer;
+                    return answer.map(Into::into);
                 }
             }
         }
@@ -87,16 +87,16 @@ impl EmitTransaction for OpenTransaction {
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
         self.is_usable()?;
-        self.lent.commit("the transaction could not be committed").await?;
-        self.lent.give_back();
+        self.connection.commit("the transaction could not be committed").await?;
+        self.connection.give_back();
         Ok(())
     }
 
     async fn rollback(mut self: Box<Self>) -> Result<()> {
-        self.lent
+        self.connection
             .script("the transaction could not be rolled back", "ROLLBACK")
             .await?;
-        self.lent.give_back();
+        self.connection.give_back();
         Ok(())
     }
 }
@@ -104,7 +104,7 @@ impl EmitTransaction for OpenTransaction {
 /// Marks our own implementation for our own transaction.
 enum Own {}
 
-struct OwnTransaction<'a>(&'a mut Lent);
+struct OwnTransaction<'a>(&'a mut PooledConnection);
 
 impl OutboxTx<Own> for OwnTransaction<'_> {
     fn dialect(&self) -> Dialect {

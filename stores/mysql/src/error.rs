@@ -1,4 +1,4 @@
-//! What the driver and the server say, in the words of [`sendoff::Error`]. The only place that decides which of them are
+//! Maps errors of the driver and the server to [`sendoff::Error`]. The only place that decides which of them are
 //! temporary.
 
 use std::error::Error as StdError;
@@ -74,22 +74,22 @@ pub(crate) fn has_no_names(error: &Error) -> bool {
 /// The URL is no use.
 pub(crate) fn bad_url(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, what)
-        .because("the database's URL cannot be read")
+        .because("the database's URL is invalid")
         .next_step("write it like mysql://user:password@host:3306/database")
 }
 
 /// The server did not answer in time.
 pub(crate) fn timed_out(what: &str, after: Duration) -> Error {
     Error::new(ErrorKind::Unreachable, what)
-        .because(format!("the database did not answer within {after:?}"))
-        .next_step("check its load and locks, or raise statement_timeout")
+        .because(format!("no answer within {after:?}"))
+        .next_step("check the load and the locks of the database, or raise statement_timeout")
 }
 
 /// The answer is not what the statement asks for.
 pub(crate) fn odd_answer(what: &str, why: impl Into<String>) -> Error {
     Error::new(ErrorKind::Backend, what)
         .because(why)
-        .next_step("check that the outbox's procedures and tables are of this program's version: `sendoff migrate`")
+        .next_step("run `sendoff migrate`: the outbox's procedures and tables must have the version of this program")
 }
 
 /// What a failed handshake means; `None` for an error of the network.
@@ -104,10 +104,10 @@ fn tls_error(error: &IoError) -> Option<&rustls::Error> {
 fn tls_advice(error: &rustls::Error) -> &'static str {
     match error {
         rustls::Error::InvalidCertificate(_) => {
-            "set sslrootcert in the database's URL to its authority, and use the host name that is in its certificate; \
-             sslmode=require encrypts without checking whom it talks to"
+            "set sslrootcert in the database's URL to the certificate authority of the server, and use the host name in its \
+             certificate; sslmode=require encrypts without checking the certificate"
         }
-        _ => "check sslcert and sslkey in the database's URL, and the server's log",
+        _ => "check sslcert and sslkey in the database's URL, and read the server's log",
     }
 }
 
@@ -118,11 +118,11 @@ fn from_connection(what: &str, error: DriverError) -> Error {
         }
         DriverError::UnknownAuthPlugin { .. } | DriverError::MysqlOldPasswordDisabled => (
             ErrorKind::Unsupported,
-            "give the user another way to log in: mysql_native_password or caching_sha2_password",
+            "change the user's authentication plugin to mysql_native_password or caching_sha2_password",
         ),
         DriverError::NoClientSslFlagFromServer => (
             ErrorKind::Unsupported,
-            "switch TLS on at the server; where nobody can read along, sslmode=disable in the database's URL does without",
+            "enable TLS on the server, or set sslmode=disable in the database's URL if the network is trusted",
         ),
         DriverError::PacketTooLarge => (ErrorKind::Invalid, "raise max_allowed_packet of the server"),
         _ => return odd_answer(what, error.to_string()).with_source(error),
@@ -133,7 +133,7 @@ fn from_connection(what: &str, error: DriverError) -> Error {
         .with_source(error)
 }
 
-const UNREACHABLE: &str = "check that the database runs and can be reached; the call can be made again";
+const UNREACHABLE: &str = "check that the database is running and reachable, then try again";
 
 fn kind_of(code: u16) -> ErrorKind {
     match code {
@@ -164,12 +164,12 @@ fn advice(kind: ErrorKind, code: u16) -> Option<&'static str> {
         }
         (ErrorKind::Denied, 1045 | 1698) => Some("check the user and password in the database's URL"),
         (ErrorKind::Denied, 1419) => Some(
-            "the outbox has a trigger: set log_bin_trust_function_creators = 1, or migrate as a user with SUPER rights",
+            "set log_bin_trust_function_creators = 1, or migrate as a user with the SUPER privilege: the outbox has triggers",
         ),
-        (ErrorKind::Denied, _) => Some("grant the user what the documentation of the MySQL store lists"),
-        (ErrorKind::Invalid, _) => Some("check the name in the database's URL"),
+        (ErrorKind::Denied, _) => Some("grant the user the privileges listed in the documentation of the MySQL store"),
+        (ErrorKind::Invalid, _) => Some("check the database name in the URL"),
         (ErrorKind::Unreachable, _) => Some(UNREACHABLE),
-        (ErrorKind::Busy, _) => Some("the call can be made again"),
+        (ErrorKind::Busy, _) => Some("try again"),
         _ => None,
     }
 }
@@ -177,8 +177,10 @@ fn advice(kind: ErrorKind, code: u16) -> Option<&'static str> {
 /// The words of some errors quote a value of the row.
 fn without_values(code: u16, message: String) -> String {
     match code {
-        1062 => "a row with the same key is there already".to_owned(),
-        1366 | 1292 | 1411 | 4025 | 3819 | 3140 | 3141 => "a value does not fit its column".to_owned(),
+        1062 => "a row with the same key already exists".to_owned(),
+        1366 | 1292 | 1411 | 4025 | 3819 | 3140 | 3141 => {
+            "a value does not match the type or a constraint of its column".to_owned()
+        }
         _ => message,
     }
 }

@@ -5,10 +5,10 @@ use sendoff::{ErrorKind, Result};
 
 use crate::conflict::transact;
 use crate::decode::{lane, number};
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::{FIRST_SIDE_LANE, Inner};
 
-const WHAT: &str = "scheduled messages could not be filed";
+const WHAT: &str = "scheduled messages could not be moved to the waiting table";
 
 impl Inner {
     /// Moves messages that are to come later to the waiting table, and deletes those that were written before. Another
@@ -26,26 +26,26 @@ impl Inner {
 
     async fn file_once(&self) -> usize {
         let filed: Result<usize> =
-            async { transact!(self.operate_pool, WHAT, lent => self.file_some(&mut lent).await) }.await;
+            async { transact!(self.operate_pool, WHAT, connection => self.file_some(&mut connection).await) }.await;
         filed.unwrap_or_else(|error| {
             // In an outage everything fails, and the relay tells.
             if error.kind() == ErrorKind::Unreachable {
-                tracing::debug!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
+                tracing::debug!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
                 return 0;
             }
-            tracing::warn!(event = "schedule_failed", %error, "scheduled messages wait in the ready table");
+            tracing::warn!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
             0
         })
     }
 
-    async fn file_some(&self, lent: &mut Lent) -> Result<usize> {
+    async fn file_some(&self, connection: &mut PooledConnection) -> Result<usize> {
         let sql = &self.texts.read_ready;
-        let found = lent.rows(WHAT, sql.at(3), ()).await?;
+        let found = connection.rows(WHAT, sql.at(3), ()).await?;
         for row in &found {
             let is_later = lane(WHAT, row, 0)? == FIRST_SIDE_LANE;
             let statement = if is_later { sql.at(4) } else { sql.at(5) };
             let values = params! { "seq" => number(WHAT, row, 1)? };
-            lent.rows(WHAT, statement, values).await?;
+            connection.rows(WHAT, statement, values).await?;
         }
         Ok(found.len())
     }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room, RowId};
+use sendoff::store::{Lane, LaneGrant, ReadRequest, RowId, RowRef, Table};
 
 /// A ready row: its lane, its number and its id.
-pub(crate) type Spot = (Lane, i64, RowId);
+pub(crate) type Locator = (Lane, i64, RowId);
 
 #[derive(Debug, Default)]
 pub(crate) struct Lanes {
@@ -16,10 +16,10 @@ pub(crate) struct Lanes {
 
 #[derive(Debug, Default)]
 struct State {
-    /// How many rows to ask for, on top of those in hand, when there are too many to look at all of them.
+    /// How many rows to ask for, on top of those in flight, when there are too many to look at all of them.
     size: usize,
     /// What was returned and is still in the ready table: its numbers, and whose they are.
-    in_hand: BTreeMap<i64, RowId>,
+    in_flight: BTreeMap<i64, RowId>,
 }
 
 impl Lanes {
@@ -47,19 +47,19 @@ impl Lanes {
         numbers
     }
 
-    /// How many rows are in hand.
-    pub(crate) fn in_hand(&self) -> usize {
-        self.all.values().map(|state| state.in_hand.len()).sum()
+    /// How many rows are in flight.
+    pub(crate) fn in_flight(&self) -> usize {
+        self.all.values().map(|state| state.in_flight.len()).sum()
     }
 
     /// Takes note of what was settled and forgotten.
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
-        let places = request.settled.iter().chain(&request.forgotten);
-        for place in places.filter(|place| place.room == Room::Ready) {
-            if let Some(state) = self.all.get_mut(&place.lane)
-                && state.in_hand.get(&place.seq) == Some(&place.id)
+        let row_refs = request.settled.iter().chain(&request.forgotten);
+        for row_ref in row_refs.filter(|row_ref| row_ref.table == Table::Ready) {
+            if let Some(state) = self.all.get_mut(&row_ref.lane)
+                && state.in_flight.get(&row_ref.seq) == Some(&row_ref.id)
             {
-                state.in_hand.remove(&place.seq);
+                state.in_flight.remove(&row_ref.seq);
             }
         }
     }
@@ -70,7 +70,7 @@ impl Lanes {
         let share = |lane: &Lane| {
             self.all
                 .get(lane)
-                .map(|state| state.size.max(base) + state.in_hand.len())
+                .map(|state| state.size.max(base) + state.in_flight.len())
         };
         let numbers = self.numbers();
         numbers.iter().filter_map(|lane| Some((*lane, share(lane)?))).collect()
@@ -78,7 +78,7 @@ impl Lanes {
 
     /// A lane that gives full pages gets larger ones, up to its share among those that do: a hot lane that is alone with
     /// its backlog gets it all. Tells whether there are any.
-    pub(crate) fn resize(&mut self, asked: &[(Lane, usize)], found: &[Spot], limit: usize) -> bool {
+    pub(crate) fn resize(&mut self, asked: &[(Lane, usize)], found: &[Locator], limit: usize) -> bool {
         let mut counts: BTreeMap<Lane, usize> = BTreeMap::new();
         for (lane, ..) in found {
             *counts.entry(*lane).or_default() += 1;
@@ -97,14 +97,14 @@ impl Lanes {
         !full.is_empty()
     }
 
-    /// Of rows that were found, those that are not in hand, in the order in which they are to be returned. Another message
-    /// under a number that is in hand is new.
-    pub(crate) fn fresh(&mut self, found: &[Spot]) -> Vec<(Lane, i64)> {
+    /// Of rows that were found, those that are not in flight, in the order in which they are to be returned. Another message
+    /// under a number that is in flight is new.
+    pub(crate) fn fresh(&mut self, found: &[Locator]) -> Vec<(Lane, i64)> {
         self.turn = (self.turn + 7) % 64;
         let turn = self.turn;
-        let is_new = |(lane, seq, id): &&Spot| {
+        let is_new = |(lane, seq, id): &&Locator| {
             let state = self.all.get(lane);
-            state.is_some_and(|state| state.in_hand.get(seq) != Some(id))
+            state.is_some_and(|state| state.in_flight.get(seq) != Some(id))
         };
         let new = found.iter().filter(is_new).map(|(lane, seq, _)| (*lane, *seq));
         let mut fresh: Vec<(Lane, i64)> = new.collect();
@@ -113,9 +113,9 @@ impl Lanes {
     }
 
     /// This row is returned.
-    pub(crate) fn take(&mut self, place: &Place) {
-        if let Some(state) = self.all.get_mut(&place.lane) {
-            state.in_hand.insert(place.seq, place.id.clone());
+    pub(crate) fn take(&mut self, row_ref: &RowRef) {
+        if let Some(state) = self.all.get_mut(&row_ref.lane) {
+            state.in_flight.insert(row_ref.seq, row_ref.id.clone());
         }
     }
 }
@@ -139,66 +139,72 @@ mod tests {
             lane: *lane,
             epoch: 1,
             crashes: 0,
-            suspect: None,
+            quarantined: None,
         };
         let mut lanes = Lanes::default();
         lanes.gained(&numbers.iter().map(grant).collect::<Vec<_>>());
         lanes
     }
 
-    fn place(seq: i64, id: u128) -> Place {
-        Place {
-            room: Room::Ready,
+    fn row_ref(seq: i64, id: u128) -> RowRef {
+        RowRef {
+            table: Table::Ready,
             lane: 1,
             seq,
             id: Uuid::from_u128(id).into(),
-            leg: None,
-            spot: 0,
+            sink: None,
+            locator: 0,
         }
     }
 
-    fn spot(lane: Lane, seq: i64) -> Spot {
+    fn locator(lane: Lane, seq: i64) -> Locator {
         (lane, seq, Uuid::from_u128(7).into())
     }
 
     #[test]
     fn a_row_with_a_lower_number_comes_before_those_that_were_read_already() {
         let mut lanes = lanes(&[1, 64]);
-        lanes.take(&place(7, 7));
-        lanes.take(&place(9, 7));
+        lanes.take(&row_ref(7, 7));
+        lanes.take(&row_ref(9, 7));
         // 5 was committed late.
-        let found = [spot(1, 5), spot(1, 7), spot(1, 9), spot(1, 11), spot(64, 20)];
+        let found = [
+            locator(1, 5),
+            locator(1, 7),
+            locator(1, 9),
+            locator(1, 11),
+            locator(64, 20),
+        ];
         assert_eq!(lanes.fresh(&found), [(64, 20), (1, 5), (1, 11)]);
     }
 
     #[test]
     fn a_forgotten_row_is_new_again_and_a_lost_lane_is_nobodys() {
         let mut lanes = lanes(&[1]);
-        lanes.take(&place(7, 7));
-        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
-        let forget = |place| ReadRequest {
-            forgotten: vec![place],
+        lanes.take(&row_ref(7, 7));
+        assert!(lanes.fresh(&[locator(1, 7)]).is_empty());
+        let forget = |row_ref| ReadRequest {
+            forgotten: vec![row_ref],
             ..ReadRequest::default()
         };
-        lanes.begin(&forget(place(7, 8)));
+        lanes.begin(&forget(row_ref(7, 8)));
         assert!(
-            lanes.fresh(&[spot(1, 7)]).is_empty(),
+            lanes.fresh(&[locator(1, 7)]).is_empty(),
             "what was forgotten is another message"
         );
-        lanes.begin(&forget(place(7, 7)));
-        assert_eq!(lanes.fresh(&[spot(1, 7)]), [(1, 7)]);
+        lanes.begin(&forget(row_ref(7, 7)));
+        assert_eq!(lanes.fresh(&[locator(1, 7)]), [(1, 7)]);
         lanes.lost(&[1]);
-        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
+        assert!(lanes.fresh(&[locator(1, 7)]).is_empty());
     }
 
     #[test]
-    fn another_message_under_a_number_in_hand_is_new() {
+    fn another_message_under_a_number_in_flight_is_new() {
         let mut lanes = lanes(&[1]);
-        lanes.take(&place(7, 8));
-        assert_eq!(lanes.fresh(&[spot(1, 7)]), [(1, 7)]);
-        lanes.take(&place(7, 7));
-        assert!(lanes.fresh(&[spot(1, 7)]).is_empty());
-        assert_eq!(lanes.in_hand(), 1);
+        lanes.take(&row_ref(7, 8));
+        assert_eq!(lanes.fresh(&[locator(1, 7)]), [(1, 7)]);
+        lanes.take(&row_ref(7, 7));
+        assert!(lanes.fresh(&[locator(1, 7)]).is_empty());
+        assert_eq!(lanes.in_flight(), 1);
     }
 
     #[test]
@@ -206,7 +212,7 @@ mod tests {
         let mut lanes = lanes(&(0..80).collect::<Vec<_>>());
         for _ in 0..10 {
             let asked = lanes.shares(1000);
-            let hot: Vec<Spot> = (0..asked[3].1).map(|n| spot(asked[3].0, n as i64)).collect();
+            let hot: Vec<Locator> = (0..asked[3].1).map(|n| locator(asked[3].0, n as i64)).collect();
             assert!(lanes.resize(&asked, &hot, 1000));
         }
         let asked = lanes.shares(1000);

@@ -1,9 +1,9 @@
-//! Room: claim. Who is there, and who works on which lane.
+//! Part: claim. Who is there, and who works on which lane.
 
 use std::time::Duration;
 
 use mysql_async::params;
-use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Quarantined, RelayCard, RowRef};
 use sendoff::{Error, ErrorKind, Result};
 use serde_json::{Value, json};
 
@@ -12,7 +12,7 @@ use crate::decode::{
     count, hex, id_hex, lane, list, micros, number, number_or_null, row_id_or_null, text, text_or_null, unhex,
 };
 use crate::guard::sessions_of;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
 
 /// How long a transaction may outlive its relay's lease.
@@ -24,10 +24,10 @@ const ROUNDS: usize = 20;
 const PAUSE: Duration = Duration::from_millis(25);
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+    pub(crate) async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let what = "the relay could not be registered";
         self.guard.learn(lease);
-        transact!(self.lease_pool, owner, what, lent => {
+        transact!(self.lease_pool, owner, what, connection => {
             let values = params! {
                 "owner" => owner.to_string(),
                 "name" => &card.name,
@@ -36,15 +36,14 @@ impl Inner {
                 "routes" => &card.routes,
                 "lease" => micros(lease),
             };
-            lent.change(what, self.texts.enlist.first(), values).await.map(drop)
+            connection.change(what, self.texts.register.first(), values).await.map(drop)
         })
     }
 
     pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
         let what = "the lease could not be renewed";
         self.guard.learn(lease);
-        let (alive, relays) =
-            transact!(self.lease_pool, owner, what, lent => self.renew(&mut lent, what, owner, lease).await)?;
+        let (alive, relays) = transact!(self.lease_pool, owner, what, connection => self.renew(&mut connection, what, owner, lease).await)?;
         // Not in the transaction: it waits for nobody while it has a lock on the relay's row.
         let history = Some(self.history(what).await?);
         Ok(Heartbeat { alive, relays, history })
@@ -52,14 +51,14 @@ impl Inner {
 
     async fn renew(
         &self,
-        lent: &mut Lent,
+        connection: &mut PooledConnection,
         what: &str,
         owner: OwnerId,
         lease: Duration,
     ) -> Result<(bool, Vec<LiveRelay>)> {
         let values = params! { "owner" => owner.to_string(), "lease" => micros(lease) };
-        let renewed = lent.change(what, self.texts.heartbeat.first(), values).await?;
-        let rows = lent.rows(what, self.texts.relays.first(), ()).await?;
+        let renewed = connection.change(what, self.texts.heartbeat.first(), values).await?;
+        let rows = connection.rows(what, self.texts.relays.first(), ()).await?;
         let mut relays = Vec::with_capacity(rows.len());
         for row in &rows {
             if let Ok(id) = text(what, row, 0)?.parse() {
@@ -75,35 +74,49 @@ impl Inner {
 
     pub(crate) async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
         let what = "lanes could not be leased";
-        transact!(self.lease_pool, owner, what, lent => self.take_lanes(&mut lent, what, owner, limit).await)
+        transact!(self.lease_pool, owner, what, connection => self.take_lanes(&mut connection, what, owner, limit).await)
     }
 
-    async fn take_lanes(&self, lent: &mut Lent, what: &str, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>> {
+    async fn take_lanes(
+        &self,
+        connection: &mut PooledConnection,
+        what: &str,
+        owner: OwnerId,
+        limit: usize,
+    ) -> Result<Vec<LaneGrant>> {
         let sql = &self.texts.acquire;
         let id = owner.to_string();
-        if lent.rows(what, sql.at(0), params! { "owner" => &id }).await?.is_empty() {
+        if connection
+            .rows(what, sql.at(0), params! { "owner" => &id })
+            .await?
+            .is_empty()
+        {
             return Err(Error::new(ErrorKind::LeaseLost, what)
-                .because("the relay's own lease has run out or was taken away")
-                .next_step("register again, under a new owner id"));
+                .because("the relay's lease expired or was revoked")
+                .next_step("register again with a new owner id"));
         }
-        let free = lent.rows(what, sql.at(1), ()).await?;
+        let free = connection.rows(what, sql.at(1), ()).await?;
         let free = free.iter().map(|row| lane(what, row, 0)).collect::<Result<Vec<_>>>()?;
         let (mut grants, mut rest) = (Vec::new(), free.as_slice());
         while grants.len() < limit && !rest.is_empty() {
             let (asked, others) = rest.split_at(rest.len().min(limit - grants.len()));
             rest = others;
-            let locked = lent.text(what, &sql.at(2).replace("{lanes}", &list(asked))).await?;
+            let locked = connection
+                .text(what, &sql.at(2).replace("{lanes}", &list(asked)))
+                .await?;
             for row in &locked {
                 grants.push(LaneGrant {
                     lane: lane(what, row, 0)?,
                     epoch: number(what, row, 1)?,
                     crashes: small(number(what, row, 2)?),
-                    suspect: match number_or_null(what, row, 3)? {
+                    quarantined: match number_or_null(what, row, 3)? {
                         None => None,
-                        Some(first) => Some(Suspect {
+                        Some(first) => Some(Quarantined {
                             first,
                             last: number_or_null(what, row, 4)?.unwrap_or(first),
-                            leg: text_or_null(what, row, 5)?.and_then(|leg| unhex(&leg)).map(Into::into),
+                            sink: text_or_null(what, row, 5)?
+                                .and_then(|sink| unhex(&sink))
+                                .map(Into::into),
                             id: row_id_or_null(row, 6),
                             crashes: small(number(what, row, 7)?),
                         }),
@@ -114,31 +127,31 @@ impl Inner {
         grants.sort_unstable_by_key(|grant| grant.lane);
         let taken: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();
         let take = sql.at(3).replace("{lanes}", &list(&taken));
-        lent.change(what, &take, params! { "owner" => id }).await?;
+        connection.change(what, &take, params! { "owner" => id }).await?;
         Ok(grants)
     }
 
     pub(crate) async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        let what = "lanes could not be given back";
+        let what = "lanes could not be released";
         let sql = &self.texts.release;
         let give_back = sql.at(1).replace("{lanes}", &list(lanes));
-        transact!(self.lease_pool, owner, what, lent => {
+        transact!(self.lease_pool, owner, what, connection => {
             let owner = owner.to_string();
-            match lent.rows(what, sql.at(0), params! { "owner" => &owner }).await {
+            match connection.rows(what, sql.at(0), params! { "owner" => &owner }).await {
                 Ok(me) if me.is_empty() => Ok(()),
-                Ok(_) => lent.change(what, &give_back, params! { "owner" => owner }).await.map(drop),
+                Ok(_) => connection.change(what, &give_back, params! { "owner" => owner }).await.map(drop),
                 Err(error) => Err(error),
             }
         })
     }
 
-    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
-        let what = "the relay could not be struck off";
-        let sql = &self.texts.retire;
+    pub(crate) async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        let what = "the relay could not be deregistered";
+        let sql = &self.texts.deregister;
         let id = owner.to_string();
-        transact!(self.lease_pool, owner, what, lent => {
-            match lent.change(what, sql.at(0), params! { "owner" => &id }).await {
-                Ok(_) => lent.change(what, sql.at(1), params! { "owner" => &id }).await.map(drop),
+        transact!(self.lease_pool, owner, what, connection => {
+            match connection.change(what, sql.at(0), params! { "owner" => &id }).await {
+                Ok(_) => connection.change(what, sql.at(1), params! { "owner" => &id }).await.map(drop),
                 Err(error) => Err(error),
             }
         })?;
@@ -147,7 +160,7 @@ impl Inner {
 
     /// The owner lives: what was counted against it on lanes that others hold by now was no crash.
     async fn take_back_crashes(&self, what: &str, owner: OwnerId) -> Result<()> {
-        let (sql, id) = (&self.texts.retire, owner.to_string());
+        let (sql, id) = (&self.texts.deregister, owner.to_string());
         let counted = self
             .lease_pool
             .rows(what, sql.at(2), params! { "owner" => &id })
@@ -160,19 +173,19 @@ impl Inner {
             return Ok(());
         }
         let take_back = sql.at(3).replace("{lanes}", &list(&lanes));
-        transact!(self.lease_pool, owner, what, lent => {
-            lent.change(what, &take_back, params! { "owner" => &id }).await.map(drop)
+        transact!(self.lease_pool, owner, what, connection => {
+            connection.change(what, &take_back, params! { "owner" => &id }).await.map(drop)
         })
     }
 
     pub(crate) async fn evict(&self) -> Result<u64> {
-        let what = "relays that are gone could not be struck off";
+        let what = "expired relays could not be evicted";
         let needed = self.lease_pool.rows(what, self.texts.evict.at(0), ()).await?;
         let needed = needed.first().map_or(Ok(0), |row| number(what, row, 0))?;
         if needed == 0 {
             return Ok(0);
         }
-        let freed = transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)?;
+        let freed = transact!(self.lease_pool, what, connection => self.strike_off(&mut connection, what).await)?;
         Ok(freed + self.end_stuck(what).await?)
     }
 
@@ -191,7 +204,7 @@ impl Inner {
                 break;
             }
             tokio::time::sleep(PAUSE).await;
-            freed += transact!(self.lease_pool, what, lent => self.strike_off(&mut lent, what).await)?;
+            freed += transact!(self.lease_pool, what, connection => self.strike_off(&mut connection, what).await)?;
         }
         Ok(freed)
     }
@@ -208,40 +221,40 @@ impl Inner {
             let Some(session) = number_or_null(what, row, at)? else {
                 continue;
             };
-            let mut lent = self.lease_pool.lend().await?;
-            match lent.script(what, &format!("KILL {session}")).await {
+            let mut connection = self.lease_pool.get().await?;
+            match connection.script(what, &format!("KILL {session}")).await {
                 Ok(()) => {
                     tracing::warn!(
                         event = "session_ended",
                         owner,
                         session,
-                        "a relay's lease ran out and its transaction was still open"
+                        "a relay's lease expired while its transaction was open; its session was ended"
                     );
                     ended = true;
                 }
                 // Gone by itself, or another account's: the server's limits of time end that.
                 Err(error) if error.kind() != ErrorKind::Unreachable => {
-                    tracing::debug!(event = "session_not_ended", owner, session, %error, "left to its limits of time");
+                    tracing::debug!(event = "session_not_ended", owner, session, %error, "the session was not ended; its timeouts will end it");
                 }
                 Err(error) => return Err(error),
             }
-            lent.give_back();
+            connection.give_back();
         }
         Ok(ended)
     }
 
-    pub(crate) async fn strike_off(&self, lent: &mut Lent, what: &str) -> Result<u64> {
+    pub(crate) async fn strike_off(&self, connection: &mut PooledConnection, what: &str) -> Result<u64> {
         let sql = &self.texts.evict;
-        let gone = lent.rows(what, sql.at(1), ()).await?;
+        let gone = connection.rows(what, sql.at(1), ()).await?;
         let gone: Vec<Value> = gone
             .iter()
             .map(|row| Ok(json!([text(what, row, 0)?])))
             .collect::<Result<_>>()?;
         if !gone.is_empty() {
             let rows = Value::from(gone).to_string();
-            lent.change(what, sql.at(2), params! { "rows" => rows }).await?;
+            connection.change(what, sql.at(2), params! { "rows" => rows }).await?;
         }
-        let orphaned = lent.rows(what, sql.at(3), ()).await?;
+        let orphaned = connection.rows(what, sql.at(3), ()).await?;
         let orphaned: Vec<Value> = orphaned
             .iter()
             .map(|row| Ok(json!([number(what, row, 0)?, text(what, row, 1)?])))
@@ -250,33 +263,33 @@ impl Inner {
             return Ok(0);
         }
         let rows = Value::from(orphaned).to_string();
-        lent.change(what, sql.at(4), params! { "rows" => rows }).await
+        connection.change(what, sql.at(4), params! { "rows" => rows }).await
     }
 
-    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        let what = "lanes could not be absolved";
-        let sql = self.texts.absolve.first().replace("{lanes}", &list(lanes));
-        transact!(self.lease_pool, owner, what, lent => {
-            lent.change(what, &sql, params! { "owner" => owner.to_string() }).await.map(drop)
+    pub(crate) async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        let what = "the quarantine of lanes could not be cleared";
+        let sql = self.texts.clear_quarantine.first().replace("{lanes}", &list(lanes));
+        transact!(self.lease_pool, owner, what, connection => {
+            connection.change(what, &sql, params! { "owner" => owner.to_string() }).await.map(drop)
         })
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
-        let what = "the suspect could not be noted";
-        let (sql, suspect) = (&self.texts.suspect, Suspect::of(rows));
-        let suspect = suspect.as_ref();
-        transact!(self.lease_pool, owner, what, lent => {
+    pub(crate) async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
+        let what = "the quarantined message could not be written";
+        let (sql, quarantined) = (&self.texts.quarantine, Quarantined::of(rows));
+        let quarantined = quarantined.as_ref();
+        transact!(self.lease_pool, owner, what, connection => {
             let values = params! {
                 "owner" => owner.to_string(),
                 "lane" => lane,
-                "first" => suspect.map(|rows| rows.first),
-                "last" => suspect.map(|rows| rows.last),
-                "leg" => suspect.and_then(|rows| rows.leg.as_deref()).map(hex),
-                "id" => suspect.and_then(|rows| rows.id.as_ref()).map(id_hex),
+                "first" => quarantined.map(|rows| rows.first),
+                "last" => quarantined.map(|rows| rows.last),
+                "sink" => quarantined.and_then(|rows| rows.sink.as_deref()).map(hex),
+                "id" => quarantined.and_then(|rows| rows.id.as_ref()).map(id_hex),
             };
             let others = params! { "owner" => owner.to_string(), "lane" => lane };
-            match lent.change(what, sql.at(0), values).await {
-                Ok(_) => lent.change(what, sql.at(1), others).await.map(drop),
+            match connection.change(what, sql.at(0), values).await {
+                Ok(_) => connection.change(what, sql.at(1), others).await.map(drop),
                 Err(error) => Err(error),
             }
         })

@@ -34,8 +34,9 @@ mod emit;
 mod error;
 mod file;
 mod guard;
+mod health;
 mod history;
-mod item;
+mod job;
 mod lanes;
 mod lease;
 mod migrate;
@@ -48,14 +49,13 @@ mod store;
 mod texts;
 mod tls;
 mod url;
-mod vitals;
 mod work;
 
 /// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
 pub mod connection {
     pub use crate::conflict::Attempts;
     pub use crate::connect::Connector;
-    pub use crate::pool::{Lent, Pool};
+    pub use crate::pool::{Pool, PooledConnection};
 }
 
 pub use config::MysqlConfig;

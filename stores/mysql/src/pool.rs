@@ -53,12 +53,15 @@ impl Pool {
     ///
     /// # Errors
     /// [`ErrorKind::Unreachable`]; [`ErrorKind::Busy`] when none came free in time.
-    pub(crate) async fn lend(&self) -> Result<Lent> {
+    pub(crate) async fn get(&self) -> Result<PooledConnection> {
         let waiting = timeout(self.0.limit, Arc::clone(&self.0.permits).acquire_owned());
         let Ok(Ok(permit)) = waiting.await else {
-            return Err(Error::new(ErrorKind::Busy, "no connection to the database came free")
-                .because(format!("all of them were in use for {:?}", self.0.limit))
-                .next_step("the call can be made again"));
+            return Err(Error::new(ErrorKind::Busy, "no connection to the database is free")
+                .because(format!(
+                    "all connections of the pool were in use for {:?}",
+                    self.0.limit
+                ))
+                .next_step("try again"));
         };
         let idle = self.idle().pop();
         let fresh = idle.is_none();
@@ -66,7 +69,7 @@ impl Pool {
             Some(conn) => conn,
             None => self.0.connector.connect().await?,
         };
-        Ok(Lent {
+        Ok(PooledConnection {
             conn,
             fresh,
             end: "",
@@ -80,34 +83,34 @@ impl Pool {
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
-    pub async fn begin(&self, what: &str) -> Result<Lent> {
+    pub async fn begin(&self, what: &str) -> Result<PooledConnection> {
         self.begin_as(what, None).await
     }
 
     /// The same in the name of a relay, so that others can end it when that one's lease has run out.
-    pub(crate) async fn begin_for(&self, what: &str, owner: OwnerId) -> Result<Lent> {
+    pub(crate) async fn begin_for(&self, what: &str, owner: OwnerId) -> Result<PooledConnection> {
         self.begin_as(what, Some(owner)).await
     }
 
-    async fn begin_as(&self, what: &str, owner: Option<OwnerId>) -> Result<Lent> {
+    async fn begin_as(&self, what: &str, owner: Option<OwnerId>) -> Result<PooledConnection> {
         loop {
-            let mut lent = self.lend().await?;
+            let mut connection = self.get().await?;
             let begun = match &self.0.guard {
                 Some(guard) => {
-                    lent.end = guard.end();
-                    lent.script(what, &guard.begin(owner)).await
+                    connection.end = guard.end();
+                    connection.script(what, &guard.begin(owner)).await
                 }
-                None => lent.script(what, "START TRANSACTION").await,
+                None => connection.script(what, "START TRANSACTION").await,
             };
             let Err(error) = begun else {
-                return Ok(lent);
+                return Ok(connection);
             };
             // The connection is closed below, and what was begun on it is over.
             if has_no_names(&error)
                 && let Some(guard) = self.0.guard.as_ref().filter(|guard| guard.has_names())
             {
                 guard.give_up_names();
-            } else if lent.fresh || error.kind() != ErrorKind::Unreachable {
+            } else if connection.fresh || error.kind() != ErrorKind::Unreachable {
                 return Err(error);
             } else {
                 self.forget_idle();
@@ -122,13 +125,13 @@ impl Pool {
     pub async fn rows(&self, what: &str, sql: &str, params: impl Into<Params>) -> Result<Vec<Row>> {
         let params = params.into();
         loop {
-            let mut lent = self.lend().await?;
-            match lent.rows(what, sql, params.clone()).await {
+            let mut connection = self.get().await?;
+            match connection.rows(what, sql, params.clone()).await {
                 Ok(rows) => {
-                    lent.give_back();
+                    connection.give_back();
                     return Ok(rows);
                 }
-                Err(error) if lent.fresh || error.kind() != ErrorKind::Unreachable => return Err(error),
+                Err(error) if connection.fresh || error.kind() != ErrorKind::Unreachable => return Err(error),
                 Err(_) => self.forget_idle(),
             }
         }
@@ -144,10 +147,10 @@ impl Pool {
     }
 }
 
-/// A connection out of a [`Pool`]. It goes back only by [`Lent::give_back`] and [`Lent::roll_back`]; dropped before that
+/// A connection out of a [`Pool`]. It goes back only by [`PooledConnection::give_back`] and [`PooledConnection::roll_back`]; dropped before that
 /// it is closed, and an open transaction with it.
 #[derive(Debug)]
-pub struct Lent {
+pub struct PooledConnection {
     conn: Conn,
     /// Whether it was connected for this call.
     fresh: bool,
@@ -157,7 +160,7 @@ pub struct Lent {
     _permit: OwnedSemaphorePermit,
 }
 
-impl Lent {
+impl PooledConnection {
     /// Runs a prepared statement and returns its rows.
     ///
     /// # Errors
@@ -187,7 +190,7 @@ impl Lent {
     }
 
     /// The same, row by row as they come, until `take` has enough. Tells whether it took all: if not, the rest is still on its
-    /// way, and the connection is good for nothing but [`Lent::hang_up`].
+    /// way, and the connection is good for nothing but [`PooledConnection::close`].
     pub(crate) async fn text_while(
         &mut self,
         what: &str,
@@ -209,7 +212,7 @@ impl Lent {
 
     /// Closes the connection in the middle of an answer. The driver would read it to its end first, so the server is told to end
     /// it. Where a proxy is between, the number is not the server's, and the rest is read and dropped.
-    pub(crate) fn hang_up(self) {
+    pub(crate) fn close(self) {
         let Self {
             conn, pool, _permit, ..
         } = self;

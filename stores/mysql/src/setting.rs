@@ -2,25 +2,29 @@
 
 use mysql_async::params;
 use sendoff::Result;
-use sendoff::store::window_settings;
+use sendoff::store::table_settings;
 
 use crate::conflict::transact;
 use crate::decode::text;
 use crate::store::Inner;
 
-const WHAT: &str = "the windows could not be written into the settings";
+const WHAT: &str = "the retention settings could not be written";
 
 impl Inner {
     /// Only what is another is written, so an account that may not write can still relay.
-    pub(crate) async fn write_windows(&self) -> Result<bool> {
+    pub(crate) async fn write_retention(&self) -> Result<bool> {
         let mut written = false;
-        for (name, value) in window_settings(self.config.dedup_window, self.config.inbox_window) {
+        for (name, value) in table_settings(
+            self.config.dedup_window,
+            self.config.inbox_retention,
+            self.config.job_max_attempts,
+        ) {
             let sql = self.texts.setting.first();
             let found = self.operate_pool.rows(WHAT, sql, params! { "name" => name }).await?;
             if found.first().map(|row| text(WHAT, row, 0)).transpose()?.as_ref() != Some(&value) {
                 let sql = self.texts.write_setting.first();
-                transact!(self.operate_pool, WHAT, lent => {
-                    lent.change(WHAT, sql, params! { "name" => name, "value" => &value }).await
+                transact!(self.operate_pool, WHAT, connection => {
+                    connection.change(WHAT, sql, params! { "name" => name, "value" => &value }).await
                 })?;
                 written = true;
             }

@@ -1,16 +1,17 @@
 //! The store as callers hold it: every trait method leads to the file of its room.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
-    AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, EmitStore, EmitTransaction, Filter, Hasten, Hastened,
-    Heartbeat, KeyView, Lane, LaneGrant, LaneView, Listing, MigrateStore, Migration, MigrationState, OperateStore,
-    OwnerId, Pausable, PauseView, Place, Reader, Reaped, RelayCard, RelayStore, SettleReport, Settlement, Stored,
-    Summary, Vitals, Windows,
+    AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, Direction, EmitStore, EmitTransaction, EndedAt,
+    Figures, Filter, Heartbeat, KeyView, Lane, LaneGrant, LaneView, ListTable, Looked, LookedEnded, MigrateStore,
+    Migration, MigrationState, OperateStore, Overview, OwnerId, Pausable, PauseView, Reader, Reaped, RelayCard,
+    RelayStore, Retention, RetriedBatch, RetryOptions, RowRef, SettleReport, Settlement, StoreHealth, Stored, Summary,
 };
 use sendoff::{Result, Uuid};
 use tokio::sync::Mutex;
@@ -19,12 +20,13 @@ use crate::config::MysqlConfig;
 use crate::connect::Connector;
 use crate::guard::Guard;
 use crate::history::Life;
+use crate::operate::ListTexts;
 use crate::pool::Pool;
 use crate::read::MysqlReader;
 use crate::texts::Texts;
 
 /// How many lanes the schema has: 64 by hash, 8 for urgent and 8 for idle messages without a key.
-const LANES: Lane = 80;
+pub(crate) const LANES: Lane = 80;
 
 /// Where the trigger puts rows that do not belong into the ready table: what is to come later, and what was written
 /// before. No relay leases them.
@@ -44,9 +46,10 @@ pub struct MysqlStore(pub(crate) Arc<Inner>);
 /// What all rooms share.
 pub(crate) struct Inner {
     pub(crate) config: MysqlConfig,
+    pub(crate) lists: [[ListTexts; 2]; 4],
     pub(crate) texts: Texts,
     pub(crate) outbox: Outbox,
-    pub(crate) items: Outbox,
+    pub(crate) jobs: Outbox,
     pub(crate) lease_pool: Pool,
     pub(crate) read_pool: Pool,
     pub(crate) settle_pool: Pool,
@@ -69,9 +72,10 @@ impl MysqlStore {
         let guard = Arc::new(Guard::new(connector.lock_wait()));
         let guarded = |size, limit| Pool::guarded(connector.clone(), size, limit, Arc::clone(&guard));
         Ok(Self(Arc::new(Inner {
+            lists: ListTexts::all(&config.names),
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
-            items: Outbox::builder().names(config.names.clone()).items().build(),
+            jobs: Outbox::builder().names(config.names.clone()).jobs().build(),
             lease_pool: guarded(2, limit.min(LEASE_LIMIT)),
             read_pool: pool(16, limit),
             settle_pool: guarded(4, limit),
@@ -105,8 +109,8 @@ impl RelayStore for MysqlStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
-        self.0.enlist(owner, card, lease).await
+    async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        self.0.register(owner, card, lease).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -121,20 +125,24 @@ impl RelayStore for MysqlStore {
         self.0.release(owner, lanes).await
     }
 
-    async fn retire(&self, owner: OwnerId) -> Result<()> {
-        self.0.retire(owner).await
+    async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        self.0.deregister(owner).await
     }
 
     async fn evict(&self) -> Result<u64> {
         self.0.evict().await
     }
 
-    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        self.0.absolve(owner, lanes).await
+    async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.clear_quarantine(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
-        self.0.suspect(owner, lane, rows).await
+    async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
+        self.0.quarantine(owner, lane, rows).await
+    }
+
+    fn keeps_delivered(&self) -> bool {
+        self.0.config.retention.is_some()
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -157,8 +165,12 @@ impl RelayStore for MysqlStore {
         self.0.backlog().await
     }
 
-    async fn vitals(&self) -> Result<Option<Vitals>> {
-        self.0.vitals().await.map(Some)
+    async fn health(&self) -> Result<Option<StoreHealth>> {
+        self.0.health().await.map(Some)
+    }
+
+    async fn write_figures(&self, owner: OwnerId, figures: &Figures) -> Result<()> {
+        self.0.write_figures(owner, figures).await
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
@@ -174,8 +186,31 @@ impl RelayStore for MysqlStore {
 
 #[async_trait]
 impl OperateStore for MysqlStore {
-    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
-        self.0.list(filter, limit, offset).await
+    async fn next_number(&self, table: ListTable, from: i64, direction: Direction) -> Result<Option<i64>> {
+        self.0.next_number(table, from, direction).await
+    }
+
+    async fn look(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        numbers: RangeInclusive<i64>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Looked> {
+        self.0.look(table, filter, numbers, direction, limit).await
+    }
+
+    async fn look_ended(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        from: Option<EndedAt>,
+        direction: Direction,
+        rows: usize,
+        limit: usize,
+    ) -> Result<LookedEnded> {
+        self.0.look_ended(table, filter, from, direction, rows, limit).await
     }
 
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
@@ -204,19 +239,19 @@ impl OperateStore for MysqlStore {
         self.0.count(filter).await
     }
 
-    async fn hasten(
+    async fn retry_waiting(
         &self,
         filter: &Filter,
-        how: Hasten,
-        after: Option<&Place>,
+        how: RetryOptions,
+        after: Option<&RowRef>,
         limit: usize,
         command: &mut Command,
-    ) -> Result<Hastened> {
-        self.0.hasten(filter, how, after, limit, command).await
+    ) -> Result<RetriedBatch> {
+        self.0.retry_waiting(filter, how, after, limit, command).await
     }
 
-    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
-        self.0.hasten_count(filter, how).await
+    async fn retry_waiting_count(&self, filter: &Filter, how: RetryOptions) -> Result<u64> {
+        self.0.retry_waiting_count(filter, how).await
     }
 
     async fn discard_dead(
@@ -233,12 +268,20 @@ impl OperateStore for MysqlStore {
         self.0.keys(limit).await
     }
 
-    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        self.0.release_key(key, leg, who).await
+    async fn release_key(&self, key: &str, sink: Option<&str>, who: &str) -> Result<u64> {
+        self.0.release_key(key, sink, who).await
+    }
+
+    async fn published_routes(&self) -> Result<Vec<String>> {
+        self.0.published_routes().await
     }
 
     async fn lane_views(&self) -> Result<Vec<LaneView>> {
         self.0.lane_views().await
+    }
+
+    async fn overview(&self) -> Result<Overview> {
+        self.0.overview().await
     }
 
     async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
@@ -257,12 +300,12 @@ impl OperateStore for MysqlStore {
         self.0.reap_gone(stale_after, who).await
     }
 
-    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
-        self.0.clean_count(windows).await
+    async fn clean_count(&self, retention: &Retention) -> Result<CleanCount> {
+        self.0.clean_count(retention).await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
-        self.0.clean_up(windows, limit, command).await
+    async fn clean_up(&self, retention: &Retention, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        self.0.clean_up(retention, limit, command).await
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
@@ -295,7 +338,7 @@ impl MigrateStore for MysqlStore {
         self.0.migrate().await
     }
 
-    async fn write_windows(&self) -> Result<bool> {
-        self.0.write_windows().await
+    async fn write_retention(&self) -> Result<bool> {
+        self.0.write_retention().await
     }
 }

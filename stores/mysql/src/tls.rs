@@ -67,8 +67,8 @@ fn without_host(what: &str) -> Error {
         ErrorKind::Invalid,
         format!("{what} is not offered for MySQL and MariaDB"),
     )
-    .because("the driver checks a certificate with its host's name, or not at all")
-    .next_step("use sslmode=verify-full with sslrootcert, and the host name that is in the certificate")
+    .because("the driver checks a certificate together with the host name, or not at all")
+    .next_step("use sslmode=verify-full with sslrootcert, and the host name in the certificate")
 }
 
 fn without_brackets(host: &str) -> &str {

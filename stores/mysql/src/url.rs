@@ -54,7 +54,7 @@ pub(crate) fn one_by_one(url: &str) -> Vec<String> {
 
 fn drivers_own(what: &str) -> sendoff::Error {
     sendoff::Error::new(sendoff::ErrorKind::Invalid, what)
-        .because("its URL says how to encrypt in words of the driver: require_ssl, verify_ca, verify_identity, built_in_roots")
+        .because("its URL has TLS settings of the driver: require_ssl, verify_ca, verify_identity or built_in_roots")
         .next_step("use sslmode: disable, prefer, require or verify-full")
 }
 

@@ -1,2 +1,2 @@
--- $1 owner, $2 lanes, $3 their epochs. The first statement of every settlement that is not of delivered messages alone.
+-- $1 owner, $2 lanes, $3 their epochs. The first statement of every settlement, except those of only delivered messages.
 SELECT outbox_check_lanes($1, $2, $3)

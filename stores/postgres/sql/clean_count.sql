@@ -1,12 +1,12 @@
--- How much is old, and how much there is at all. $1 and $2 how old delivered messages and dead letters are at least, in
--- microseconds, or NULL where they do not count; $3 whether idempotency keys count; $4 the age of notes of consumers, or NULL.
--- What blocks a key is never old.
+-- Number of old rows and of all rows. $1 and $2 minimum age of delivered messages and dead letters in microseconds, or NULL
+-- to leave them out; $3 whether to count idempotency keys; $4 minimum age of inbox records, or NULL.
+-- Dead letters that block a key never count as old.
 SELECT coalesce(sum(old), 0)::bigint, coalesce(sum(count), 0)::bigint FROM (
     SELECT count(*) FILTER (WHERE delivered_at <= now() - $1::bigint * interval '1 microsecond') AS old, count(*) AS count
     FROM outbox_delivered WHERE $1 IS NOT NULL
     UNION ALL
     SELECT count(*) FILTER (WHERE completed_at <= now() - $1 * interval '1 microsecond'), count(*)
-    FROM outbox_item WHERE $1 IS NOT NULL AND completed_at IS NOT NULL
+    FROM outbox_job WHERE $1 IS NOT NULL AND completed_at IS NOT NULL
     UNION ALL
     SELECT count(*) FILTER (WHERE dead_at <= now() - $2::bigint * interval '1 microsecond' AND NOT blocks), count(*)
     FROM outbox_dead WHERE $2 IS NOT NULL

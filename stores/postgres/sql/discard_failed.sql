@@ -1,10 +1,2 @@
--- $1 ids, none for all, $2 how many.
-DELETE FROM outbox_item AS i USING (
-    SELECT seq FROM outbox_item
-    WHERE state = 'failed' AND next_attempt_at IS NULL AND completed_at IS NULL
-        AND (cardinality($1) = 0 OR id = ANY ($1))
-    ORDER BY seq LIMIT $2
-    FOR UPDATE SKIP LOCKED
-) AS failed
-WHERE i.seq = failed.seq
-RETURNING i.seq
+-- As in retry_failed.sql.
+SELECT noted, affected FROM outbox_discard_jobs($1, $2::text::jsonb, $3, $4, $5)

@@ -1,4 +1,4 @@
--- Which history this is: the cluster, its timeline, this start of the server; and the last number that was handed out.
+-- The history: the cluster, its timeline and the start of the server; and the last assigned number.
 SELECT
     (SELECT system_identifier FROM pg_control_system())::text
         || ' ' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8)

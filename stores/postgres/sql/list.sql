@@ -1,11 +1,19 @@
--- The beginning of what is long. $1 to $12 the filter. $13 how many, $14 how many to pass over.
+-- The rows of a table that match, of those that {looked} selects. Long values are cut. $1 to $14 the filter, $15 the reason,
+-- $16 and $17 died from and until, $18 how many, and from $19 what {looked} needs.
 SELECT
-    a.status, a.id, substr(a.topic, 1, 1024), a.leg, substr(a.key, 1, 1024), a.lane, a.seq, substr(a.aggregate_type, 1, 1024), substr(a.aggregate_id, 1, 1024), a.schema_version,
-    substr(a.idempotency_key, 1, 1024), substr(a.content_type, 1, 1024), CASE
+    a.status, a.sink, a.lane, a.seq, a.attempts, a.last_error, a.detail, NULL::text AS history,
+    a.created_at, a.due_at, a.expires_at, a.ended_at,
+    CASE
         WHEN pg_column_size(a.headers) > 1048576 THEN NULL
-        WHEN octet_length(a.headers::text) <= 4096 THEN a.headers::text END, substring(a.payload FROM 1 FOR 4096), a.priority, a.attempts, a.max_attempts,
-    a.last_error, a.detail, NULL::text, a.created_at, a.due_at, a.expires_at, a.ended_at, octet_length(a.payload)::bigint
-FROM outbox_all AS a
+        WHEN octet_length(a.headers::text) <= 4096 THEN a.headers::text END AS headers,
+    a.headers IS NOT NULL AS has_headers,
+    substring(a.payload FROM 1 FOR 4096) AS payload, octet_length(a.payload)::bigint AS payload_bytes,
+    {a.shown}
+FROM (
+{listed}
+) AS a
 WHERE ($2::text IS NULL OR a.status = $2) AND
+{of_dead}
+    AND
 {filter}
-ORDER BY a.created_at, a.seq, a.leg, a.ended_at LIMIT $13 OFFSET $14
+ORDER BY {order}, a.lane, a.sink, a.id, a.ended_at LIMIT $18

@@ -1,3 +1,2 @@
--- $1 kind, $2 name, $3 by whom. A pause that is there stays as it was.
-INSERT INTO outbox_control (kind, name, paused_by) VALUES ($1, $2, $3) ON CONFLICT (kind, name) DO NOTHING
-RETURNING 1
+-- $1 who, $2 kind, $3 name.
+SELECT noted, affected FROM outbox_pause($1, $2, $3)

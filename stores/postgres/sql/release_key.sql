@@ -1,4 +1,2 @@
--- $1 key, $2 leg or NULL for all. The dead letters stay, and stand in nobody's way any more.
-UPDATE outbox_dead SET blocks = false
-WHERE key = $1 AND blocks AND ($2::text IS NULL OR leg = $2)
-RETURNING lane, key, leg
+-- $1 who, $2 key, $3 sink or NULL for all.
+SELECT noted, affected FROM outbox_release_key($1, $2, $3)

@@ -1,21 +1,20 @@
--- Parameters as in wait_ready: one row a leg out of a row that had none.
+-- Parameters as in wait_ready. Splits a row without a sink into one row per delivery.
 INSERT INTO outbox_waiting (
-    lane, priority, max_attempts, attempts, seq, due_at, waiting_since, created_at, id, schema_version, available_at,
-    expires_at, leg, state, topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key,
-    last_error, history, payload)
+    lane, seq, key, expires_at, attempts, due_at, waiting_since, sink, state, last_error, history,
+    {columns})
 SELECT
-    w.lane, w.priority, w.max_attempts, w.attempts + s.charged::integer, w.seq,
+    w.lane, w.seq, w.key, w.expires_at,
+    w.attempts + s.charged::integer,
     CASE
-        WHEN s.state <> 'held' THEN now() + s.delay * interval '1 microsecond'
-        WHEN outbox_is_held(w.lane, w.seq, w.key, s.leg) THEN NULL
+        WHEN s.state <> 'blocked' THEN now() + s.delay * interval '1 microsecond'
+        WHEN outbox_is_blocked(w.lane, w.seq, w.key, s.sink) THEN NULL
         ELSE now() END,
-    w.waiting_since, w.created_at, w.id, w.schema_version, w.available_at, w.expires_at, s.leg, s.state, w.topic, w.key,
-    w.content_type, w.headers, w.aggregate_type, w.aggregate_id, w.idempotency_key, coalesce(s.error, w.last_error),
+    w.waiting_since, s.sink, s.state, coalesce(s.error, w.last_error),
     CASE
-        WHEN s.charged OR s.error <> coalesce(w.last_error, '') THEN outbox_add_history(w.history, s.leg, s.error)
+        WHEN s.charged OR s.error <> coalesce(w.last_error, '') THEN outbox_add_history(w.history, s.sink, s.error)
         ELSE w.history END,
-    w.payload
-FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, leg, state, delay, charged, error)
-JOIN outbox_waiting AS w ON w.lane = s.lane AND w.seq = s.seq AND w.leg = '' AND w.id = s.id
-ON CONFLICT (lane, seq, leg, id) DO NOTHING
+    {w.columns}
+FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, sink, state, delay, charged, error)
+JOIN outbox_waiting AS w ON w.lane = s.lane AND w.seq = s.seq AND w.sink = '' AND w.id = s.id
+ON CONFLICT (lane, seq, sink, id) DO NOTHING
 RETURNING due_at <= now()

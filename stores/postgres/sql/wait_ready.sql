@@ -1,19 +1,19 @@
--- $1 lanes, $2 seqs, $3 ids, $4 legs, $5 states, $6 delays in microseconds, $7 whether charged, $8 errors.
--- A row that is there already is the same leg of the same message: it goes its own way.
+-- $1 lanes, $2 seqs, $3 ids, $4 sinks, $5 states, $6 delays in microseconds, $7 whether charged, $8 errors.
+-- An existing row is the same delivery of the same message: it stays as it is.
 INSERT INTO outbox_waiting (
-    lane, priority, max_attempts, attempts, seq, due_at, created_at, id, schema_version, available_at, expires_at, leg,
-    state, topic, key, content_type, headers, aggregate_type, aggregate_id, idempotency_key, last_error, history,
-    payload)
+    lane, seq, key, expires_at, attempts, due_at, sink, state, last_error, history,
+    {columns})
 SELECT
-    m.lane, m.priority, m.max_attempts, s.charged::integer, m.seq,
+    m.lane, m.seq, m.key, m.expires_at,
+    s.charged::integer,
     CASE
-        WHEN s.state <> 'held' THEN now() + s.delay * interval '1 microsecond'
-        WHEN outbox_is_held(m.lane, m.seq, m.key, s.leg) THEN NULL
+        WHEN s.state <> 'blocked' THEN now() + s.delay * interval '1 microsecond'
+        WHEN outbox_is_blocked(m.lane, m.seq, m.key, s.sink) THEN NULL
         ELSE now() END,
-    m.created_at, m.id, m.schema_version, m.available_at, m.expires_at, s.leg, s.state, m.topic, m.key, m.content_type,
-    m.headers, m.aggregate_type, m.aggregate_id, m.idempotency_key, s.error,
-    CASE WHEN s.state = 'held' THEN '[]'::jsonb ELSE outbox_add_history('[]', s.leg, s.error) END, m.payload
-FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, leg, state, delay, charged, error)
+    s.sink, s.state, s.error,
+    CASE WHEN s.state = 'blocked' THEN '[]'::jsonb ELSE outbox_add_history('[]', s.sink, s.error) END,
+    {m.columns}
+FROM unnest($1, $2, $3, $4, $5, $6, $7, $8) AS s (lane, seq, id, sink, state, delay, charged, error)
 JOIN outbox_message AS m ON m.lane = s.lane AND m.seq = s.seq AND m.id = s.id
-ON CONFLICT (lane, seq, leg, id) DO NOTHING
+ON CONFLICT (lane, seq, sink, id) DO NOTHING
 RETURNING due_at <= now()

@@ -1,16 +1,17 @@
 //! One question to the server: what is ready and due in some lanes, in one round trip.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sendoff::store::{Lane, ReadRequest, Row};
 use sendoff::{Error, Result};
 use tokio_postgres::types::Type;
 
-use crate::decode::{column, number, ready_row, smallints};
+use crate::decode::{ReadColumns, named, number, smallints};
 use crate::error::odd_answer;
 use crate::lanes::{Lanes, Plan};
 use crate::pipeline::Statement;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::read::WHAT;
 use crate::store::Inner;
 use crate::straggler::{Sighting, Snapshot};
@@ -23,7 +24,7 @@ const ROW_BY_ROW: &str = "SELECT set_config('enable_bitmapscan', 'off', true), s
 pub(crate) struct Question<'a> {
     pub(crate) store: &'a Inner,
     pub(crate) lanes: &'a Lanes,
-    /// How many rows of the waiting table are in hand.
+    /// How many rows of the waiting table are in flight.
     pub(crate) waiting: usize,
     pub(crate) request: &'a ReadRequest,
     pub(crate) plan: &'a Plan,
@@ -52,7 +53,7 @@ enum Part {
 
 /// One row of an answer.
 enum Arrived {
-    Ready(Lane, i64, Row),
+    Ready(Row),
     About(tokio_postgres::Row),
     Due(tokio_postgres::Row),
     Nothing,
@@ -64,7 +65,7 @@ impl Question<'_> {
     ///
     /// # Errors
     /// What the server said, or that its answer is not one to this question.
-    pub(crate) async fn ask(&self, lent: &Lent, room: usize) -> Result<Option<Answer>> {
+    pub(crate) async fn ask(&self, connection: &PooledConnection, table: usize) -> Result<Option<Answer>> {
         let lanes = smallints(&self.lanes.numbers());
         let due_limit = number(self.request.limit + self.waiting);
         let mut parts: Vec<(Part, Statement<'_>)> = Vec::with_capacity(5);
@@ -74,7 +75,7 @@ impl Question<'_> {
         if self.request.due {
             let params = vec![
                 (&lanes as _, Type::INT2_ARRAY),
-                (&self.request.skip_legs as _, Type::TEXT_ARRAY),
+                (&self.request.skip_sinks as _, Type::TEXT_ARRAY),
                 (&due_limit as _, Type::INT8),
             ];
             let sql = &self.store.texts.read_due;
@@ -84,12 +85,13 @@ impl Question<'_> {
         let plainly = !self.request.due && (self.lanes.caught_up() || self.plan.stretch.is_some());
         let (parts, statements): (Vec<Part>, Vec<Statement<'_>>) = parts.into_iter().unzip();
         let come = AtomicUsize::new(0);
+        let columns: Vec<OnceLock<ReadColumns>> = parts.iter().map(|_| OnceLock::new()).collect();
         let take = |at: usize, row: tokio_postgres::Row| {
             let size = row.raw_size_bytes();
-            let has_room = come.fetch_add(size, Ordering::Relaxed) < room;
-            has_room.then(|| arrived(parts[at], row))
+            let has_room = come.fetch_add(size, Ordering::Relaxed) < table;
+            has_room.then(|| arrived(parts[at], &columns[at], row))
         };
-        let Some(arrived) = lent.run_taking(WHAT, &statements, plainly, &take).await? else {
+        let Some(arrived) = connection.run_taking(WHAT, &statements, plainly, &take).await? else {
             return Ok(None);
         };
         answer(arrived, self.request.ready).map(Some)
@@ -139,20 +141,24 @@ impl Question<'_> {
 }
 
 /// Ready rows become messages when they arrive; which of them are new is seen when all are there.
-fn arrived(part: Part, row: tokio_postgres::Row) -> Arrived {
+fn arrived(part: Part, columns: &OnceLock<ReadColumns>, row: tokio_postgres::Row) -> Arrived {
     match part {
         Part::Setting => return Arrived::Nothing,
         Part::Due => return Arrived::Due(row),
         Part::Ready | Part::Others => {}
     }
-    match (column::<Option<i16>>(WHAT, &row, 0), column::<i64>(WHAT, &row, 1)) {
-        (Ok(None), _) if part == Part::Others => Arrived::Nothing,
-        (Ok(None), _) => Arrived::About(row),
-        (Ok(Some(lane)), Ok(seq)) => {
-            let lane = lane.unsigned_abs();
-            Arrived::Ready(lane, seq, ready_row(&row, lane, seq))
+    let ready = || -> Result<Option<Row>> {
+        let columns = ReadColumns::once(columns, &row)?;
+        match columns.lane(&row)? {
+            Some(_) => columns.row(&row).map(Some),
+            None => Ok(None),
         }
-        (Err(error), _) | (_, Err(error)) => Arrived::Odd(error),
+    };
+    match ready() {
+        Ok(Some(ready)) => Arrived::Ready(ready),
+        Ok(None) if part == Part::Others => Arrived::Nothing,
+        Ok(None) => Arrived::About(row),
+        Err(error) => Arrived::Odd(error),
     }
 }
 
@@ -164,27 +170,27 @@ fn answer(arrived: Vec<Vec<Arrived>>, ready: bool) -> Result<Answer> {
     };
     for row in arrived.into_iter().flatten() {
         match row {
-            Arrived::Ready(lane, seq, row) => answer.ready.push((lane, seq, row)),
-            Arrived::About(row) => answer.sighting = Some(sighting(&row, [3, 1, 17, 14])?),
+            Arrived::Ready(row) => answer.ready.push((row.row_ref().lane, row.row_ref().seq, row)),
+            Arrived::About(row) => answer.sighting = Some(sighting(&row)?),
             Arrived::Due(row) => answer.due.push(row),
             Arrived::Nothing => {}
             Arrived::Odd(error) => return Err(error),
         }
     }
     if ready && answer.sighting.is_none() {
-        return Err(odd_answer(WHAT, "the answer lacks its snapshot"));
+        return Err(odd_answer(WHAT, "the answer has no snapshot"));
     }
     Ok(answer)
 }
 
-/// What the first row says about the statement itself: in these columns the snapshot, the head of the sequence, a transaction
-/// id, and when the server started.
-pub(crate) fn sighting(about: &tokio_postgres::Row, [snapshot, head, xid, started]: [usize; 4]) -> Result<Sighting> {
-    let text: &str = column(WHAT, about, snapshot)?;
+/// What the first row says about the statement itself: the snapshot, the head of the sequence, a transaction id, and when the
+/// server started.
+pub(crate) fn sighting(about: &tokio_postgres::Row) -> Result<Sighting> {
+    let text: &str = named(WHAT, about, "topic")?;
     Ok(Sighting {
         snapshot: Snapshot::parse(text).ok_or_else(|| odd_answer(WHAT, "the snapshot cannot be read"))?,
-        head: column(WHAT, about, head)?,
-        xid: column::<Option<i64>>(WHAT, about, xid)?.map(i64::unsigned_abs),
-        started: column(WHAT, about, started)?,
+        head: named(WHAT, about, "seq")?,
+        xid: named::<Option<i64>>(WHAT, about, "xid")?.map(i64::unsigned_abs),
+        started: named(WHAT, about, "created_at")?,
     })
 }

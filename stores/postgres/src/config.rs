@@ -1,4 +1,4 @@
-//! How to reach the database, and what its tables are called.
+//! How to connect to the database, and the names of its tables.
 
 use std::fmt;
 use std::time::Duration;
@@ -13,20 +13,22 @@ pub struct PostgresConfig {
     pub url: String,
     /// Where the outbox's tables are.
     pub names: Names,
-    /// How long delivered messages are kept; `None`: they are deleted once they are delivered.
+    /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
     pub retention: Option<Duration>,
-    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    /// How long dead letters are kept; `None`: until an operator acts. Dead letters that block their key are never deleted.
     pub dead_retention: Option<Duration>,
-    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    /// How long idempotency keys are kept; `None`: the setting in the tables, 7 days by default.
     pub dedup_window: Option<Duration>,
-    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
-    pub inbox_window: Option<Duration>,
+    /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
+    pub inbox_retention: Option<Duration>,
+    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
+    pub job_max_attempts: Option<u16>,
     /// Whether to be woken by `LISTEN`. It takes a direct connection: switch it off behind a pooler that gives out a
-    /// connection per transaction. Polling finds everything all the same.
+    /// connection per transaction. Polling finds all messages anyway.
     pub listen: bool,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take. It is measured here, not by the server: a server that hangs cannot hang the relay.
+    /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
     /// What the connections are called in `pg_stat_activity`.
     pub application_name: String,
@@ -41,7 +43,8 @@ impl PostgresConfig {
             retention: None,
             dead_retention: None,
             dedup_window: None,
-            inbox_window: None,
+            inbox_retention: None,
+            job_max_attempts: None,
             listen: true,
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
@@ -49,7 +52,7 @@ impl PostgresConfig {
         }
     }
 
-    /// Other table names.
+    /// Sets the table names.
     #[must_use]
     pub fn names(mut self, names: Names) -> Self {
         self.names = names;
@@ -70,7 +73,7 @@ impl PostgresConfig {
         self
     }
 
-    /// Remembers idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
     /// counts for all producers.
     #[must_use]
     pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
@@ -78,10 +81,17 @@ impl PostgresConfig {
         self
     }
 
-    /// Remembers notes of consumers this long, in the same way.
+    /// Keeps inbox records this long, in the same way.
     #[must_use]
-    pub fn inbox_window(mut self, window: Option<Duration>) -> Self {
-        self.inbox_window = window;
+    pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
+        self.inbox_retention = window;
+        self
+    }
+
+    /// Tries a job that has no limit of its own this often, in the same way.
+    #[must_use]
+    pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
+        self.job_max_attempts = most;
         self
     }
 
@@ -92,21 +102,21 @@ impl PostgresConfig {
         self
     }
 
-    /// Another limit for connecting.
+    /// Sets the time limit for connecting.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
     }
 
-    /// Another limit for one call.
+    /// Sets the time limit for one call.
     #[must_use]
     pub fn statement_timeout(mut self, timeout: Duration) -> Self {
         self.statement_timeout = timeout;
         self
     }
 
-    /// Another name in `pg_stat_activity`.
+    /// Sets the name in `pg_stat_activity`.
     #[must_use]
     pub fn application_name(mut self, name: impl Into<String>) -> Self {
         self.application_name = name.into();
@@ -122,7 +132,8 @@ impl fmt::Debug for PostgresConfig {
             .field("retention", &self.retention)
             .field("dead_retention", &self.dead_retention)
             .field("dedup_window", &self.dedup_window)
-            .field("inbox_window", &self.inbox_window)
+            .field("inbox_retention", &self.inbox_retention)
+            .field("job_max_attempts", &self.job_max_attempts)
             .field("listen", &self.listen)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)

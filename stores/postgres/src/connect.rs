@@ -14,11 +14,14 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::config::PostgresConfig;
 use crate::error::{from_driver, timed_out};
-use crate::hosts::one_by_one;
+use crate::hosts::{address, one_by_one};
 use crate::{tls, url};
 
 /// An encrypted stream, where it is encrypted.
 type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
+
+/// The next step when a server does not answer a new connection in time.
+const CONNECT_SLOW: &str = "check that the database is running and reachable, or raise connect_timeout";
 
 /// How to connect. The only place that knows about transport.
 #[derive(Clone)]
@@ -51,8 +54,8 @@ impl Connector {
             .tcp_user_timeout(Duration::from_secs(30));
         if config.connect_timeout.is_zero() || config.statement_timeout.is_zero() {
             return Err(Error::new(ErrorKind::Invalid, "the PostgreSQL store cannot be set up")
-                .because("a timeout is zero")
-                .next_step("give connect_timeout and statement_timeout a length"));
+                .because("connect_timeout or statement_timeout is zero")
+                .next_step("set both to more than zero"));
         }
         let tls = MakeRustlsConnect::new(tls::apply(&params, &mut driver)?);
         Ok(Self {
@@ -65,22 +68,26 @@ impl Connector {
 
     /// The two halves of a new connection; the second has to be polled for the first to work.
     pub(crate) async fn dial(&self) -> Result<(Client, Connection<Socket, TlsStream>)> {
-        let what = "cannot connect to the database";
         let mut failed = None;
         let first = self.last.load(Ordering::Relaxed);
         for at in (0..self.hosts.len()).map(|n| (first + n) % self.hosts.len()) {
             let host = &self.hosts[at];
+            let what = format!("cannot connect to the database {}", address(host));
             // The driver's own limit ends with the socket's connection; a server that accepts and says nothing needs this one.
             match timeout(self.connect_timeout, host.connect(self.tls.clone())).await {
                 Ok(Ok(connected)) => {
                     self.last.store(at, Ordering::Relaxed);
                     return Ok(connected);
                 }
-                Ok(Err(error)) => failed = Some(from_driver(what, error)),
-                Err(_) => failed = Some(timed_out(what, self.connect_timeout)),
+                Ok(Err(error)) => failed = Some(from_driver(&what, error)),
+                Err(_) => failed = Some(timed_out(&what, self.connect_timeout).next_step(CONNECT_SLOW)),
             }
         }
-        Err(failed.unwrap_or_else(|| Error::new(ErrorKind::Invalid, what).because("the URL names no host")))
+        Err(failed.unwrap_or_else(|| {
+            Error::new(ErrorKind::Invalid, "cannot connect to the database")
+                .because("the URL names no host")
+                .next_step("write it like postgres://user:password@host:5432/database")
+        }))
     }
 
     /// A connection that a task of its own keeps going.
@@ -108,8 +115,9 @@ impl fmt::Debug for Connector {
     }
 }
 
-/// A connection. Dropped while an answer is missing, it hangs up at once: nobody waits for the answer any more, and the
-/// server may never give it. Dropped otherwise it says good-bye. Either way the server rolls back what was open.
+/// A connection. Dropped while an answer is missing, it closes the socket immediately: the answer is not needed any more, and
+/// the server may never send it. Dropped otherwise, it ends the session cleanly. Either way the server rolls back an open
+/// transaction.
 #[derive(Debug)]
 pub(crate) struct Session {
     client: Client,

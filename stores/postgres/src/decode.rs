@@ -1,22 +1,25 @@
 //! Between the driver's values and ours.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
-use bytes::Bytes;
-use sendoff::store::{Delivery, Lane, Place, Room, Row, RowId};
-use sendoff::{Headers, Result, Uuid};
-use tokio_postgres::types::FromSql;
+use sendoff::columns::{ColumnSource, Positions, ShownPositions, position};
+use sendoff::store::{Lane, Outgoing, Row, RowRef, Stored, Table};
+use sendoff::{Result, Uuid};
+use tokio_postgres::types::{FromSql, Type};
 
 use crate::error::from_driver;
+use crate::read::WHAT;
 use crate::tid::Tid;
-
-/// What keeps a row from being a message, in words.
-type Unreadable = String;
 
 /// One value of an answer.
 pub(crate) fn column<'a, T: FromSql<'a>>(what: &str, row: &'a tokio_postgres::Row, at: usize) -> Result<T> {
     row.try_get(at).map_err(|error| from_driver(what, error))
+}
+
+/// One value of an answer with few rows, by the name of its column.
+pub(crate) fn named<'a, T: FromSql<'a>>(what: &str, row: &'a tokio_postgres::Row, name: &str) -> Result<T> {
+    row.try_get(name).map_err(|error| from_driver(what, error))
 }
 
 /// Lanes as the database keeps them.
@@ -45,89 +48,136 @@ pub(crate) fn count(number: i64) -> u64 {
     u64::try_from(number).unwrap_or(0)
 }
 
-/// The id of a row. It cannot be missing: the column is a UUID and not NULL.
-pub(crate) fn row_id(row: &tokio_postgres::Row) -> RowId {
-    row.try_get::<_, Uuid>(2).unwrap_or_default().into()
+/// Where the columns of a statement of `read_ready.sql` or `read_due.sql` are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadColumns {
+    lane: usize,
+    seq: usize,
+    /// Of the waiting table.
+    waiting: Option<[usize; 2]>,
+    expired: usize,
+    /// Of the ready table.
+    locator: Option<usize>,
+    message: Positions,
 }
 
-/// A row of the ready table.
-pub(crate) fn ready_row(row: &tokio_postgres::Row, lane: Lane, seq: i64) -> Row {
-    // A row without one is found by its number.
-    let spot = row.try_get::<_, Tid>(18).map_or(0, Tid::to_spot);
-    let place = Place {
-        room: Room::Ready,
-        lane,
-        seq,
-        id: row_id(row),
-        leg: None,
-        spot,
-    };
-    message(row, place, 0)
-}
+impl ReadColumns {
+    pub(crate) fn of(row: &tokio_postgres::Row) -> Result<Self> {
+        let names = names(row);
+        let sink = position(&names, "sink").ok();
+        Ok(Self {
+            lane: position(&names, "lane")?,
+            seq: position(&names, "seq")?,
+            waiting: match sink {
+                Some(sink) => Some([sink, position(&names, "attempts")?]),
+                None => None,
+            },
+            expired: position(&names, "expired")?,
+            locator: position(&names, "locator").ok(),
+            message: Positions::find(&names)?,
+        })
+    }
 
-/// A row of the waiting table; its leg and attempts are behind the columns that both tables have.
-pub(crate) fn waiting_row(row: &tokio_postgres::Row, lane: Lane, seq: i64, leg: Option<Arc<str>>) -> Row {
-    let place = Place {
-        room: Room::Waiting,
-        lane,
-        seq,
-        id: row_id(row),
-        leg,
-        spot: 0,
-    };
-    match row.try_get::<_, i32>(18).map(u32::try_from) {
-        Ok(Ok(attempts)) => message(row, place, attempts),
-        _ => Row::Unreadable {
-            place,
-            why: "attempts is out of range".to_owned(),
-        },
+    /// Looked up in the first row of a statement.
+    pub(crate) fn once(columns: &OnceLock<Self>, row: &tokio_postgres::Row) -> Result<Self> {
+        if let Some(columns) = columns.get() {
+            return Ok(*columns);
+        }
+        let found = Self::of(row)?;
+        Ok(*columns.get_or_init(|| found))
+    }
+
+    /// Its lane; `None` for the row that is about the statement itself.
+    pub(crate) fn lane(&self, row: &tokio_postgres::Row) -> Result<Option<Lane>> {
+        Ok(column::<Option<i16>>(WHAT, row, self.lane)?.map(i16::unsigned_abs))
+    }
+
+    /// Where the row is.
+    pub(crate) fn row_ref(&self, row: &tokio_postgres::Row) -> Result<RowRef> {
+        let sink = match self.waiting {
+            Some([sink, _]) => Some(column::<&str>(WHAT, row, sink)?).filter(|sink| !sink.is_empty()),
+            None => None,
+        };
+        Ok(RowRef {
+            table: if self.waiting.is_some() {
+                Table::Waiting
+            } else {
+                Table::Ready
+            },
+            lane: self.lane(row)?.unwrap_or_default(),
+            seq: column(WHAT, row, self.seq)?,
+            // It cannot be missing: the column is a UUID and not NULL.
+            id: row.try_get::<_, Uuid>(self.message.id).unwrap_or_default().into(),
+            sink: sink.map(Into::into),
+            // A row without one is found by its number.
+            locator: self
+                .locator
+                .and_then(|at| row.try_get::<_, Tid>(at).ok())
+                .map_or(0, Tid::to_locator),
+        })
+    }
+
+    /// The message in the row, or why there is none.
+    pub(crate) fn row(&self, row: &tokio_postgres::Row) -> Result<Row> {
+        let row_ref = self.row_ref(row)?;
+        let expired = row.try_get(self.expired).unwrap_or(false);
+        let attempts = self.waiting.map(|[_, attempts]| attempts);
+        Ok(
+            match Outgoing::read(&Source(row), &self.message, attempts, row_ref.clone()) {
+                Ok(outgoing) if expired => Row::Expired(Arc::new(outgoing)),
+                Ok(outgoing) => Row::Message(Arc::new(outgoing)),
+                Err(why) => Row::Unreadable { row_ref, why },
+            },
+        )
     }
 }
 
-fn message(row: &tokio_postgres::Row, place: Place, attempts: u32) -> Row {
-    let expired = row.try_get(16).unwrap_or(false);
-    match delivery(row, place.clone(), attempts) {
-        Ok(delivery) if expired => Row::Expired(Arc::new(delivery)),
-        Ok(delivery) => Row::Message(Arc::new(delivery)),
-        Err(why) => Row::Unreadable { place, why },
-    }
+/// The names of the columns of a row.
+pub(crate) fn names(row: &tokio_postgres::Row) -> Vec<&str> {
+    row.columns().iter().map(tokio_postgres::Column::name).collect()
 }
 
-fn delivery(row: &tokio_postgres::Row, place: Place, attempts: u32) -> Result<Delivery, Unreadable> {
-    let topic: String = get(row, 3, "topic")?;
-    if topic.is_empty() {
-        return Err("topic is empty".to_owned());
-    }
-    let headers = match get::<Option<&str>>(row, 6, "headers")? {
-        None => Headers::new(),
-        Some(text) => Headers::from_json(text).map_err(|error| error.to_string())?,
+/// Messages as an operator is shown them.
+pub(crate) fn shown(rows: &[tokio_postgres::Row]) -> Result<Vec<Stored>> {
+    let Some(first) = rows.first() else {
+        return Ok(Vec::new());
     };
-    let max_attempts = match get::<Option<i16>>(row, 13, "max_attempts")? {
-        None => None,
-        Some(limit @ 1..) => Some(u32::from(limit.unsigned_abs())),
-        Some(_) => return Err("max_attempts is out of range".to_owned()),
-    };
-    Ok(Delivery {
-        id: get::<Uuid>(row, 2, "id")?,
-        topic,
-        payload: Bytes::copy_from_slice(get(row, 4, "payload")?),
-        content_type: get(row, 5, "content_type")?,
-        headers,
-        key: get(row, 7, "key")?,
-        aggregate_type: get(row, 8, "aggregate_type")?,
-        aggregate_id: get(row, 9, "aggregate_id")?,
-        schema_version: get(row, 10, "schema_version")?,
-        idempotency_key: get(row, 11, "idempotency_key")?,
-        priority: get(row, 12, "priority")?,
-        created_at: get::<SystemTime>(row, 14, "created_at")?,
-        expires_at: get(row, 15, "expires_at")?,
-        attempts,
-        max_attempts,
-        place,
-    })
+    let columns = ShownPositions::find(&names(first))?;
+    rows.iter().map(|row| Stored::read(&Source(row), &columns)).collect()
 }
 
-fn get<'a, T: FromSql<'a>>(row: &'a tokio_postgres::Row, at: usize, name: &str) -> Result<T, Unreadable> {
-    row.try_get(at)
-        .map_err(|_| format!("{name} has a type that is not the outbox's"))
+/// A row of the driver.
+pub(crate) struct Source<'a>(pub(crate) &'a tokio_postgres::Row);
+
+impl ColumnSource for Source<'_> {
+    fn text(&self, at: usize) -> Result<Option<&str>, &'static str> {
+        self.0.try_get(at).map_err(|_| "is not text")
+    }
+
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, &'static str> {
+        self.0.try_get(at).map_err(|_| "is not binary")
+    }
+
+    fn integer(&self, at: usize) -> Result<Option<i64>, &'static str> {
+        let row = self.0;
+        let number = match *row.columns()[at].type_() {
+            Type::INT2 => row.try_get::<_, Option<i16>>(at).map(|number| number.map(i64::from)),
+            Type::INT4 => row.try_get::<_, Option<i32>>(at).map(|number| number.map(i64::from)),
+            Type::BOOL => row.try_get::<_, Option<bool>>(at).map(|is| is.map(i64::from)),
+            _ => row.try_get(at),
+        };
+        number.map_err(|_| "is not an integer")
+    }
+
+    fn time(&self, at: usize) -> Result<Option<SystemTime>, &'static str> {
+        self.0.try_get(at).map_err(|_| "is not a time")
+    }
+
+    fn uuid(&self, at: usize) -> Option<Uuid> {
+        self.0.try_get(at).ok()
+    }
+
+    fn lossy(&self, at: usize) -> Option<String> {
+        self.0.try_get(at).ok()?
+    }
 }

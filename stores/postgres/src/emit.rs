@@ -1,4 +1,4 @@
-//! Room: emit. A transaction of the store's own.
+//! Part: emit. A transaction of the store's own.
 
 use std::sync::Arc;
 
@@ -10,19 +10,19 @@ use tokio_postgres::types::{ToSql, Type};
 
 use crate::listen::channel;
 use crate::pipeline::Param;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
 
 const WHAT: &str = "the message could not be emitted";
 
 impl Inner {
     pub(crate) async fn begin(store: &Arc<Self>, outbox: &Outbox) -> Result<Box<dyn EmitTransaction>> {
-        let lent = store.emit_pool.lend().await?;
-        lent.begin(WHAT, &[]).await?;
+        let connection = store.emit_pool.get().await?;
+        connection.begin(WHAT, &[]).await?;
         Ok(Box::new(OpenTransaction {
             store: Arc::clone(store),
             outbox: outbox.clone(),
-            lent,
+            connection,
         }))
     }
 }
@@ -31,38 +31,41 @@ impl Inner {
 struct OpenTransaction {
     store: Arc<Inner>,
     outbox: Outbox,
-    lent: Lent,
+    connection: PooledConnection,
 }
 
 #[async_trait]
 impl EmitTransaction for OpenTransaction {
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
         self.outbox
-            .emit_many(OwnTransaction(&self.lent), messages.iter().cloned())
+            .emit_many(OwnTransaction(&self.connection), messages.iter().cloned())
             .await
+            .map(Into::into)
     }
 
     async fn commit(self: Box<Self>) -> Result<()> {
-        self.lent.commit("the transaction could not be committed", &[]).await?;
+        self.connection
+            .commit("the transaction could not be committed", &[])
+            .await?;
         // After the commit, in a transaction of its own: inside, it would make all commits queue up.
         let channel = channel(&self.store.config.names);
         if let Err(error) = self
-            .lent
+            .connection
             .run(WHAT, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
             .await
         {
             tracing::debug!(event = "notify_failed", %error, "relays were not woken; they will find the messages when they poll");
             return Ok(());
         }
-        self.lent.give_back();
+        self.connection.give_back();
         Ok(())
     }
 
     async fn rollback(self: Box<Self>) -> Result<()> {
-        self.lent
+        self.connection
             .script("the transaction could not be rolled back", "ROLLBACK")
             .await?;
-        self.lent.give_back();
+        self.connection.give_back();
         Ok(())
     }
 }
@@ -70,7 +73,7 @@ impl EmitTransaction for OpenTransaction {
 /// Marks our own implementation for our own transaction.
 enum Own {}
 
-struct OwnTransaction<'a>(&'a Lent);
+struct OwnTransaction<'a>(&'a PooledConnection);
 
 impl OutboxTx<Own> for OwnTransaction<'_> {
     fn dialect(&self) -> Dialect {
@@ -79,7 +82,7 @@ impl OutboxTx<Own> for OwnTransaction<'_> {
 
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
         let params: Vec<Param<'_>> = statement.params().iter().map(param).collect();
-        let rows = self.0.go_on(WHAT, statement.sql(), &params).await?;
+        let rows = self.0.run_next(WHAT, statement.sql(), &params).await?;
         if !statement.returns_ids() {
             return Ok(Vec::new());
         }

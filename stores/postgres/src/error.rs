@@ -1,4 +1,4 @@
-//! What the driver and the server say, in the words of [`sendoff::Error`].
+//! Maps errors of the driver and the server to [`sendoff::Error`].
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -42,15 +42,15 @@ pub(crate) fn from_driver(what: &str, error: tokio_postgres::Error) -> Error {
 /// The server did not answer in time.
 pub(crate) fn timed_out(what: &str, after: Duration) -> Error {
     Error::new(ErrorKind::Unreachable, what)
-        .because(format!("the database did not answer within {after:?}"))
-        .next_step("check its load and locks, or raise statement_timeout")
+        .because(format!("no answer within {after:?}"))
+        .next_step("check the load and the locks of the database, or raise statement_timeout")
 }
 
 /// The answer is not what the statement asks for.
 pub(crate) fn odd_answer(what: &str, why: impl Into<String>) -> Error {
     Error::new(ErrorKind::Backend, what)
         .because(why)
-        .next_step("check that the outbox's functions and tables are of this program's version: `sendoff migrate`")
+        .next_step("run `sendoff migrate`: the outbox's functions and tables must have the version of this program")
 }
 
 /// An error that is not the server's: of the connection, or of reading an answer.
@@ -77,7 +77,7 @@ fn from_connection(what: &str, error: tokio_postgres::Error) -> Error {
         "invalid configuration" | "invalid connection string" => {
             // Its source may quote the URL, and that may hold a password.
             return Error::new(ErrorKind::Invalid, what)
-                .because("the database's URL cannot be read")
+                .because("the database's URL is invalid")
                 .next_step("write it like postgres://user:password@host:5432/database");
         }
         _ => return odd_answer(what, why).with_source(error),
@@ -93,17 +93,17 @@ fn handshake(io: Option<&std::io::Error>) -> (ErrorKind, &'static str) {
     match (tls, io) {
         (Some(rustls::Error::InvalidCertificate(_)), _) => (
             ErrorKind::Denied,
-            "set sslrootcert in the database's URL to its authority, and use the host name that is in its certificate; \
-             sslmode=require encrypts without checking whom it talks to",
+            "set sslrootcert in the database's URL to the certificate authority of the server, and use the host name in its \
+             certificate; sslmode=require encrypts without checking the certificate",
         ),
         (Some(_), _) => (
             ErrorKind::Denied,
-            "check sslcert and sslkey in the database's URL, and the server's log",
+            "check sslcert and sslkey in the database's URL, and read the server's log",
         ),
         (None, Some(_)) => (ErrorKind::Unreachable, UNREACHABLE),
         (None, None) => (
             ErrorKind::Unsupported,
-            "switch TLS on at the server; where nobody can read along, sslmode=disable in the database's URL does without",
+            "enable TLS on the server, or set sslmode=disable in the database's URL if the network is trusted",
         ),
     }
 }
@@ -113,7 +113,7 @@ fn why_tls(error: &tokio_postgres::Error) -> String {
     error.source().map_or_else(|| error.to_string(), ToString::to_string)
 }
 
-const UNREACHABLE: &str = "check that the database runs and can be reached; the call can be made again";
+const UNREACHABLE: &str = "check that the database is running and reachable, then try again";
 
 fn kind_of(code: &str) -> ErrorKind {
     match code {
@@ -147,10 +147,10 @@ fn advice(kind: ErrorKind, code: &str) -> Option<&'static str> {
             Some("run `sendoff migrate`, and check the schema and table prefix")
         }
         ErrorKind::Denied if code.starts_with("28") => Some("check the user and password in the database's URL"),
-        ErrorKind::Denied => Some("grant the outbox's role: see the roles that `sendoff migrate` offers"),
-        ErrorKind::Invalid => Some("check the name in the database's URL"),
+        ErrorKind::Denied => Some("grant the user one of the outbox's roles (`sendoff migrate` can create them)"),
+        ErrorKind::Invalid => Some("check the database name in the URL"),
         ErrorKind::Unreachable => Some(UNREACHABLE),
-        ErrorKind::Busy => Some("the call can be made again"),
+        ErrorKind::Busy => Some("try again"),
         _ => None,
     }
 }

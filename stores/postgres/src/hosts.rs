@@ -13,6 +13,20 @@ pub(crate) fn one_by_one(all: &Config) -> Vec<Config> {
     (0..count).map(|at| only(all, at)).collect()
 }
 
+/// `host:port/database` of settings for one host, for errors. Without user and password.
+pub(crate) fn address(one: &Config) -> String {
+    let host = match one.get_hosts().first() {
+        Some(Host::Tcp(host)) => host.clone(),
+        #[cfg(unix)]
+        Some(Host::Unix(path)) => path.display().to_string(),
+        None => one.get_hostaddrs().first().map(ToString::to_string).unwrap_or_default(),
+    };
+    let port = one.get_ports().first().copied().unwrap_or(5432);
+    // Without a name, the server takes the user's.
+    let database = one.get_dbname().or_else(|| one.get_user()).unwrap_or_default();
+    format!("{host}:{port}/{database}")
+}
+
 fn only(all: &Config, at: usize) -> Config {
     let mut one = Config::new();
     match all.get_hosts().get(at) {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use sendoff::Uuid;
-use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
+use sendoff::store::{Lane, LaneGrant, ReadRequest, RowRef, Table};
 
 use crate::decode::smallint;
 use crate::stretch::{Density, Stretch};
@@ -25,18 +25,18 @@ pub(crate) struct State {
     /// Every visible row up to this `seq` was returned: the last one of a page that came back full, the end of a stretch,
     /// else [`ALL`].
     pub(crate) cursor: i64,
-    /// How many rows to ask for, on top of those in hand.
+    /// How many rows to ask for, on top of those in flight.
     size: usize,
     /// How many were asked for.
     asked: usize,
     /// What was returned and is still in the ready table: numbers, and whose they are.
-    pub(crate) in_hand: BTreeMap<i64, Uuid>,
+    pub(crate) in_flight: BTreeMap<i64, Uuid>,
 }
 
 impl State {
-    fn put_down(&mut self, place: &Place) {
-        if self.in_hand.get(&place.seq) == Some(&place.id.uuid()) {
-            self.in_hand.remove(&place.seq);
+    fn put_down(&mut self, row_ref: &RowRef) {
+        if self.in_flight.get(&row_ref.seq) == Some(&row_ref.id.uuid()) {
+            self.in_flight.remove(&row_ref.seq);
         }
     }
 }
@@ -73,7 +73,7 @@ pub(crate) struct Plan {
     pub(crate) lanes: Vec<i16>,
     pub(crate) starts: Vec<i64>,
     pub(crate) sizes: Vec<i64>,
-    /// How many rows are in hand and will be found again.
+    /// How many rows are in flight and will be found again.
     pub(crate) again: usize,
 }
 
@@ -85,7 +85,7 @@ impl Lanes {
                 cursor: 0,
                 size: 1,
                 asked: 0,
-                in_hand: BTreeMap::new(),
+                in_flight: BTreeMap::new(),
             };
             self.all.insert(grant.lane, fresh);
         }
@@ -113,16 +113,16 @@ impl Lanes {
 
     /// Takes note of what was settled and forgotten. A forgotten row is read again: the cursor goes back before it.
     pub(crate) fn begin(&mut self, request: &ReadRequest) {
-        let ready = |place: &&Place| place.room == Room::Ready;
-        for place in request.settled.iter().filter(ready) {
-            if let Some(state) = self.all.get_mut(&place.lane) {
-                state.put_down(place);
+        let ready = |row_ref: &&RowRef| row_ref.table == Table::Ready;
+        for row_ref in request.settled.iter().filter(ready) {
+            if let Some(state) = self.all.get_mut(&row_ref.lane) {
+                state.put_down(row_ref);
             }
         }
-        for place in request.forgotten.iter().filter(ready) {
-            if let Some(state) = self.all.get_mut(&place.lane) {
-                state.put_down(place);
-                state.cursor = state.cursor.min(place.seq.saturating_sub(1));
+        for row_ref in request.forgotten.iter().filter(ready) {
+            if let Some(state) = self.all.get_mut(&row_ref.lane) {
+                state.put_down(row_ref);
+                state.cursor = state.cursor.min(row_ref.seq.saturating_sub(1));
             }
         }
     }
@@ -135,7 +135,7 @@ impl Lanes {
         }
     }
 
-    /// What to read from `floor` on: urgent lanes first, idle ones last. About `limit` rows, plus what is in hand and
+    /// What to read from `floor` on: urgent lanes first, idle ones last. About `limit` rows, plus what is in flight and
     /// will be found again.
     pub(crate) fn plan(&mut self, floor: i64, limit: usize) -> Plan {
         self.stretch = self.next_stretch(floor, limit);
@@ -151,7 +151,7 @@ impl Lanes {
         for lane in order {
             if let Some(state) = self.all.get_mut(&lane) {
                 let start = state.cursor.min(floor);
-                let again = state.in_hand.range(start.saturating_add(1)..).count();
+                let again = state.in_flight.range(start.saturating_add(1)..).count();
                 state.asked = state.size.max(base) + again;
                 plan.again += again;
                 plan.lanes.push(smallint(lane));
@@ -162,11 +162,11 @@ impl Lanes {
         plan
     }
 
-    /// Whether the row is new: then it is in hand from now on and is to be returned. Another message under a number that
-    /// is in hand is new.
+    /// Whether the row is new: then it is in flight from now on and is to be returned. Another message under a number that
+    /// is in flight is new.
     pub(crate) fn take(&mut self, lane: Lane, seq: i64, id: Uuid) -> bool {
         let state = self.all.get_mut(&lane);
-        state.is_some_and(|state| state.in_hand.insert(seq, id) != Some(id))
+        state.is_some_and(|state| state.in_flight.insert(seq, id) != Some(id))
     }
 
     /// Takes note of the rows that were found, when the sequence's head was there. Tells whether there is more.
@@ -213,10 +213,10 @@ impl Lanes {
         more || !full.is_empty() || !cut.is_empty()
     }
 
-    /// Whether the row is in hand.
+    /// Whether the row is in flight.
     pub(crate) fn has(&self, lane: Lane, seq: i64, id: Uuid) -> bool {
         let state = self.all.get(&lane);
-        state.is_some_and(|state| state.in_hand.get(&seq) == Some(&id))
+        state.is_some_and(|state| state.in_flight.get(&seq) == Some(&id))
     }
 
     /// Lanes without a priority: those are read together. What is urgent must be found behind any backlog.

@@ -1,33 +1,31 @@
 //! Large rows. Where rows are small, they are read with their contents, in one question. Where they are large, their sizes are
-//! asked for first, and then the contents of as many as there is room for: nothing that is in hand comes a second time, and
+//! asked for first, and then the contents of as many as there is room for: nothing that is in flight comes a second time, and
 //! nothing comes that has to be thrown away.
 //!
 //! Nobody knows beforehand. So an answer of the first kind is cut off where it exceeds its room, which costs a connection, and
 //! rows are taken for large from then on, until they turn out to be small.
 
 use std::collections::{BTreeMap, HashMap};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use sendoff::store::{Budget, Lane, Page, Place, ReadRequest, Room, Row};
+use sendoff::store::{Budget, Lane, Page, ReadRequest, Row, RowRef, Table};
 use sendoff::{Result, Uuid};
 use tokio::time::Instant;
 use tokio_postgres::types::Type;
 
 use crate::ask::sighting;
-use crate::decode::{column, count, number, ready_row, row_id, smallint, smallints, waiting_row};
+use crate::decode::{ReadColumns, count, named, number, smallint, smallints};
 use crate::error::odd_answer;
 use crate::lanes::{Found, OfLane, Plan, rank};
 use crate::pipeline::Statement;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::progress::Weighed;
 use crate::read::{PostgresReader, WHAT};
 use crate::straggler::Sighting;
 
 /// How many bytes the contents of the row `o` have: outside of the table, where long values are compressed, and without a look at
 /// the values themselves. For headers there is no such function; those that may be too long to be written as text are estimated.
-const BYTES: &str = "octet_length(o.payload)::bigint + octet_length(o.topic) + coalesce(octet_length(o.key), 0)
-        + coalesce(octet_length(o.content_type), 0) + coalesce(octet_length(o.idempotency_key), 0)
-        + coalesce(octet_length(o.aggregate_type), 0) + coalesce(octet_length(o.aggregate_id), 0)
+const BYTES: &str = "{o.bytes}
         + CASE
             WHEN o.headers IS NULL THEN 0
             WHEN pg_column_size(o.headers) <= 262144 THEN octet_length(o.headers::text)
@@ -37,23 +35,22 @@ const BYTES: &str = "octet_length(o.payload)::bigint + octet_length(o.topic) + c
 /// As `read_ready.sql`, with the size of a row instead of its contents, and the same parameters. The first row is about the
 /// statement itself.
 const SIZES: &str = "SELECT
-    NULL::smallint,
-    (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM outbox_message_seq_seq),
-    NULL::uuid, pg_current_snapshot()::text, pg_postmaster_start_time(),
-    CASE WHEN $4 THEN pg_current_xact_id()::text::bigint END,
-    NULL::tid
+    NULL::smallint AS lane,
+    (SELECT CASE WHEN is_called THEN last_value ELSE last_value - 1 END FROM outbox_message_seq_seq) AS seq,
+    NULL::uuid AS id, pg_current_snapshot()::text AS topic, pg_postmaster_start_time() AS created_at,
+    CASE WHEN $4 THEN pg_current_xact_id()::text::bigint END AS xid, NULL::bigint AS bytes
 UNION ALL
-SELECT m.lane, m.seq, m.id, NULL, NULL, m.bytes, m.ctid
+SELECT m.lane, m.seq, m.id, NULL, NULL, NULL, m.bytes
 FROM unnest($1, $2, $3) AS l (lane, floor, size)
 CROSS JOIN LATERAL (
-    SELECT o.lane, o.seq, o.id, o.ctid, {bytes} AS bytes
+    SELECT o.lane, o.seq, o.id, {bytes} AS bytes
     FROM outbox_message AS o WHERE o.lane = l.lane AND o.seq > l.floor ORDER BY o.seq LIMIT l.size
 ) AS m";
 
 /// As `read_due.sql`, the same.
-const DUE_SIZES: &str = "SELECT o.lane, o.seq, o.id, o.leg, {bytes}
+const DUE_SIZES: &str = "SELECT o.lane, o.seq, o.id, o.sink, {bytes} AS bytes
 FROM outbox_waiting AS o
-WHERE o.due_at <= now() AND o.lane = ANY ($1) AND o.leg <> ALL ($2)
+WHERE o.due_at <= now() AND o.lane = ANY ($1) AND o.sink <> ALL ($2)
 ORDER BY o.due_at, o.seq LIMIT $3";
 
 /// The texts that ask for sizes, of the ready and of the waiting table.
@@ -117,7 +114,7 @@ struct Looked {
     seq: i64,
     id: Uuid,
     /// Of the waiting table.
-    leg: Option<String>,
+    sink: Option<String>,
     bytes: usize,
 }
 
@@ -131,8 +128,13 @@ struct Sizes {
 
 impl PostgresReader {
     /// Reads a page of large rows.
-    pub(crate) async fn read_large(&mut self, lent: &Lent, request: &ReadRequest, page: &mut Page) -> Result<bool> {
-        let Some(sizes) = self.look(lent, request).await? else {
+    pub(crate) async fn read_large(
+        &mut self,
+        connection: &PooledConnection,
+        request: &ReadRequest,
+        page: &mut Page,
+    ) -> Result<bool> {
+        let Some(sizes) = self.look(connection, request).await? else {
             page.history_changed = true;
             return Ok(true);
         };
@@ -143,8 +145,8 @@ impl PostgresReader {
         let mut budget = Budget::new(request.bytes);
         budget.spend(due.iter().map(|row| row.bytes).sum());
         let (found, cut, ready) = self.choose_ready(sizes.ready, &mut budget);
-        if let Err(error) = self.fetch(lent, &due, &ready, page).await {
-            // Rows that were found are not in hand: they have to be found again.
+        if let Err(error) = self.fetch(connection, &due, &ready, page).await {
+            // Rows that were found are not in flight: they have to be found again.
             self.progress.restart();
             return Err(error);
         }
@@ -156,13 +158,13 @@ impl PostgresReader {
     }
 
     /// Asks for sizes until they can be used. `None` when the database's history has changed.
-    async fn look(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Option<Sizes>> {
+    async fn look(&mut self, connection: &PooledConnection, request: &ReadRequest) -> Result<Option<Sizes>> {
         let mut attempt = self.progress.begin(Instant::now());
         loop {
             // A stretch is read as a whole.
             self.progress.lanes.density = None;
             let (plan, mark) = self.progress.plan(&attempt, request.limit);
-            let sizes = self.ask_sizes(lent, request, &plan, mark).await?;
+            let sizes = self.ask_sizes(connection, request, &plan, mark).await?;
             let Some(sighting) = &sizes.sighting else {
                 return Ok(Some(sizes));
             };
@@ -174,7 +176,13 @@ impl PostgresReader {
         }
     }
 
-    async fn ask_sizes(&self, lent: &Lent, request: &ReadRequest, plan: &Plan, mark: bool) -> Result<Sizes> {
+    async fn ask_sizes(
+        &self,
+        connection: &PooledConnection,
+        request: &ReadRequest,
+        plan: &Plan,
+        mark: bool,
+    ) -> Result<Sizes> {
         let texts = &self.store.texts;
         let lanes = smallints(&self.progress.lanes.numbers());
         let due_limit = number(request.limit + self.waiting.len());
@@ -195,26 +203,26 @@ impl PostgresReader {
                 sql: &texts.read_due_sizes,
                 params: vec![
                     (&lanes as _, Type::INT2_ARRAY),
-                    (&request.skip_legs as _, Type::TEXT_ARRAY),
+                    (&request.skip_sinks as _, Type::TEXT_ARRAY),
                     (&due_limit as _, Type::INT8),
                 ],
             });
         }
-        let mut answers = lent.run_all(WHAT, &statements).await?.into_iter();
+        let mut answers = connection.run_all(WHAT, &statements).await?.into_iter();
         let mut sizes = Sizes::default();
         if request.ready {
             for row in answers.next().unwrap_or_default() {
-                match column::<Option<i16>>(WHAT, &row, 0)? {
+                match named::<Option<i16>>(WHAT, &row, "lane")? {
                     Some(_) => sizes.ready.push(looked(&row, None)?),
-                    None => sizes.sighting = Some(sighting(&row, [3, 1, 5, 4])?),
+                    None => sizes.sighting = Some(sighting(&row)?),
                 }
             }
             if sizes.sighting.is_none() {
-                return Err(odd_answer(WHAT, "the answer lacks its snapshot"));
+                return Err(odd_answer(WHAT, "the answer has no snapshot"));
             }
         }
         for row in answers.next().unwrap_or_default() {
-            sizes.due.push(looked(&row, Some(column(WHAT, &row, 3)?))?);
+            sizes.due.push(looked(&row, Some(named(WHAT, &row, "sink")?))?);
         }
         Ok(sizes)
     }
@@ -223,7 +231,7 @@ impl PostgresReader {
     fn choose_due(&self, rows: Vec<Looked>, limit: usize, budget: &mut Budget, page: &mut Page) -> Vec<Looked> {
         let mut chosen = Vec::new();
         for row in rows {
-            if self.waiting.contains(&row.place()) {
+            if self.waiting.contains(&row.row_ref()) {
                 continue;
             }
             if chosen.len() >= limit || budget.is_spent() {
@@ -258,9 +266,15 @@ impl PostgresReader {
         (found, cut, chosen)
     }
 
-    /// Fetches the contents of rows; they are in hand from now on. One that is gone was somebody else's.
-    async fn fetch(&mut self, lent: &Lent, due: &[Looked], ready: &[Looked], page: &mut Page) -> Result<()> {
-        let mut contents: HashMap<Place, Row> = HashMap::new();
+    /// Fetches the contents of rows; they are in flight from now on. One that is gone was somebody else's.
+    async fn fetch(
+        &mut self,
+        connection: &PooledConnection,
+        due: &[Looked],
+        ready: &[Looked],
+        page: &mut Page,
+    ) -> Result<()> {
+        let mut contents: HashMap<RowRef, Row> = HashMap::new();
         let texts = &self.store.texts;
         for (sql, rows) in [(&texts.read_due_some, due), (&texts.read_some, ready)] {
             let rows: Vec<&Looked> = rows.iter().filter(|row| row.bytes <= TOO_LARGE).collect();
@@ -270,37 +284,39 @@ impl PostgresReader {
             let lanes: Vec<i16> = rows.iter().map(|row| smallint(row.lane)).collect();
             let numbers: Vec<i64> = rows.iter().map(|row| row.seq).collect();
             let ids: Vec<Uuid> = rows.iter().map(|row| row.id).collect();
-            let legs: Vec<&str> = rows.iter().filter_map(|row| row.leg.as_deref()).collect();
+            let deliveries: Vec<&str> = rows.iter().filter_map(|row| row.sink.as_deref()).collect();
             let mut params = vec![
                 (&lanes as _, Type::INT2_ARRAY),
                 (&numbers as _, Type::INT8_ARRAY),
                 (&ids as _, Type::UUID_ARRAY),
             ];
-            if !legs.is_empty() {
-                params.push((&legs as _, Type::TEXT_ARRAY));
+            if !deliveries.is_empty() {
+                params.push((&deliveries as _, Type::TEXT_ARRAY));
             }
-            let is_due = !legs.is_empty();
-            let take = |_: usize, row: tokio_postgres::Row| Some(content(&row, is_due));
-            let found = lent
+            let columns = OnceLock::new();
+            let take = |_: usize, row: tokio_postgres::Row| {
+                Some(ReadColumns::once(&columns, &row).and_then(|at| at.row(&row)))
+            };
+            let found = connection
                 .run_taking(WHAT, &[Statement { sql, params }], false, &take)
                 .await?;
             for row in found.into_iter().flatten().flatten() {
                 let row = row?;
-                contents.insert(known(row.place()), row);
+                contents.insert(known(row.row_ref()), row);
             }
         }
         let read = |row: &Looked| match row.bytes {
-            ..=TOO_LARGE => contents.remove(&row.place()),
+            ..=TOO_LARGE => contents.remove(&row.row_ref()),
             bytes => Some(Row::Unreadable {
-                place: row.place(),
-                why: format!("it has {bytes} bytes, more than can be read at once"),
+                row_ref: row.row_ref(),
+                why: format!("it is {bytes} bytes, more than one read can return"),
             }),
         };
         for row in due.iter().chain(ready).filter_map(read) {
-            let place = row.place();
-            let is_new = match place.room {
-                Room::Ready => self.progress.lanes.take(place.lane, place.seq, place.id.uuid()),
-                Room::Waiting => self.waiting.take(place),
+            let row_ref = row.row_ref();
+            let is_new = match row_ref.table {
+                Table::Ready => self.progress.lanes.take(row_ref.lane, row_ref.seq, row_ref.id.uuid()),
+                Table::Waiting => self.waiting.take(row_ref),
             };
             if is_new {
                 page.rows.push(row);
@@ -311,45 +327,37 @@ impl PostgresReader {
 }
 
 impl Looked {
-    fn place(&self) -> Place {
-        Place {
-            room: if self.leg.is_some() { Room::Waiting } else { Room::Ready },
+    fn row_ref(&self) -> RowRef {
+        RowRef {
+            table: if self.sink.is_some() {
+                Table::Waiting
+            } else {
+                Table::Ready
+            },
             lane: self.lane,
             seq: self.seq,
             id: self.id.into(),
-            leg: self.leg.as_deref().filter(|leg| !leg.is_empty()).map(Arc::from),
-            spot: 0,
+            sink: self.sink.as_deref().filter(|sink| !sink.is_empty()).map(Arc::from),
+            locator: 0,
         }
     }
 }
 
 /// A place as it is known before its row is read.
-fn known(place: &Place) -> Place {
-    Place {
-        spot: 0,
-        ..place.clone()
+fn known(row_ref: &RowRef) -> RowRef {
+    RowRef {
+        locator: 0,
+        ..row_ref.clone()
     }
 }
 
-fn looked(row: &tokio_postgres::Row, leg: Option<String>) -> Result<Looked> {
-    let bytes = column::<i64>(WHAT, row, if leg.is_some() { 4 } else { 5 })?;
+fn looked(row: &tokio_postgres::Row, sink: Option<String>) -> Result<Looked> {
+    let bytes = named::<i64>(WHAT, row, "bytes")?;
     Ok(Looked {
-        lane: column::<i16>(WHAT, row, 0)?.unsigned_abs(),
-        seq: column(WHAT, row, 1)?,
-        id: row_id(row).uuid(),
-        leg,
+        lane: named::<i16>(WHAT, row, "lane")?.unsigned_abs(),
+        seq: named(WHAT, row, "seq")?,
+        id: named(WHAT, row, "id")?,
+        sink,
         bytes: usize::try_from(count(bytes)).unwrap_or(usize::MAX),
     })
-}
-
-fn content(row: &tokio_postgres::Row, is_due: bool) -> Result<Row> {
-    let (lane, seq) = (
-        column::<i16>(WHAT, row, 0)?.unsigned_abs(),
-        column::<i64>(WHAT, row, 1)?,
-    );
-    if !is_due {
-        return Ok(ready_row(row, lane, seq));
-    }
-    let leg = Some(column::<&str>(WHAT, row, 17)?).filter(|leg| !leg.is_empty());
-    Ok(waiting_row(row, lane, seq, leg.map(Into::into)))
 }

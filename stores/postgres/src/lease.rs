@@ -1,8 +1,8 @@
-//! Room: claim. Who is there, and who works on which lane.
+//! Part: claim. Who is there, and who works on which lane.
 
 use std::time::Duration;
 
-use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, RowId, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Quarantined, RelayCard, RowId, RowRef};
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use tokio_postgres::types::Type;
 
@@ -11,10 +11,10 @@ use crate::pipeline::{Param, Statement};
 use crate::store::Inner;
 
 /// How long to wait for settlements that were ended: twice, then the next heartbeat looks again.
-const END_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
+pub(crate) const END_PAUSES: [Duration; 2] = [Duration::from_millis(20), Duration::from_millis(200)];
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+    pub(crate) async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let lease = micros(lease);
         let params: [Param<'_>; 6] = [
             (&owner.0, Type::UUID),
@@ -25,7 +25,7 @@ impl Inner {
             (&card.routes, Type::TEXT),
         ];
         self.lease_pool
-            .run("the relay could not be registered", &self.texts.enlist, &params)
+            .run("the relay could not be registered", &self.texts.register, &params)
             .await?;
         Ok(())
     }
@@ -48,8 +48,8 @@ impl Inner {
                 params: Vec::new(),
             },
         ];
-        let lent = self.lease_pool.lend().await?;
-        let mut found = lent.run_all(what, &statements).await?;
+        let connection = self.lease_pool.get().await?;
+        let mut found = connection.run_all(what, &statements).await?;
         let history = match found.pop().unwrap_or_default().first() {
             None => None,
             Some(row) => Some(History {
@@ -66,7 +66,7 @@ impl Inner {
             })
         };
         let relays = relays.iter().map(relay).collect::<Result<_>>()?;
-        lent.give_back();
+        connection.give_back();
         Ok(Heartbeat {
             alive: !renewed.is_empty(),
             relays,
@@ -83,24 +83,24 @@ impl Inner {
         for row in &rows {
             if !column::<bool>(what, row, 0)? {
                 return Err(Error::new(ErrorKind::LeaseLost, what)
-                    .because("the relay's own lease has run out or was taken away")
-                    .next_step("register again, under a new owner id"));
+                    .because("the relay's lease expired or was revoked")
+                    .next_step("register again with a new owner id"));
             }
             let Some(lane) = column::<Option<i16>>(what, row, 1)? else {
                 continue;
             };
-            let suspect = column::<Option<i64>>(what, row, 4)?;
+            let quarantined = column::<Option<i64>>(what, row, 4)?;
             grants.push(LaneGrant {
                 lane: lane.unsigned_abs(),
                 epoch: column(what, row, 2)?,
                 crashes: column::<i32>(what, row, 3)?.unsigned_abs(),
-                suspect: match suspect {
+                quarantined: match quarantined {
                     None => None,
-                    Some(first) => Some(Suspect {
+                    Some(first) => Some(Quarantined {
                         first,
                         last: column::<Option<i64>>(what, row, 5)?.unwrap_or(first),
                         id: column::<Option<Uuid>>(what, row, 6)?.map(Into::into),
-                        leg: column::<Option<&str>>(what, row, 7)?.map(Into::into),
+                        sink: column::<Option<&str>>(what, row, 7)?.map(Into::into),
                         crashes: column::<i32>(what, row, 8)?.unsigned_abs(),
                     }),
                 },
@@ -114,76 +114,86 @@ impl Inner {
         let lanes = smallints(lanes);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
         self.lease_pool
-            .run("lanes could not be given back", &self.texts.release, &params)
+            .run("lanes could not be released", &self.texts.release, &params)
             .await?;
         Ok(())
     }
 
-    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
+    pub(crate) async fn deregister(&self, owner: OwnerId) -> Result<()> {
         let params: [Param<'_>; 1] = [(&owner.0, Type::UUID)];
         self.lease_pool
-            .run("the relay could not be struck off", &self.texts.retire, &params)
+            .run("the relay could not be deregistered", &self.texts.deregister, &params)
             .await?;
         Ok(())
     }
 
     pub(crate) async fn evict(&self) -> Result<u64> {
-        let what = "relays that are gone could not be struck off";
+        let what = "expired relays could not be evicted";
         let mut freed = self.lease_pool.run(what, &self.texts.evict, &[]).await?.len();
         // What is left is locked by a settlement that outlived its relay's lease. Ended, it is gone in a moment.
         for pause in END_PAUSES {
             let ended = self.lease_pool.run(what, &self.texts.end_settlements, &[]).await?;
             let Some(row) = ended.first() else { break };
-            if column::<i32>(what, row, 0)? > 0 {
-                tracing::warn!(
-                    event = "session_ended",
-                    "a settlement outlived the lease of its relay and was ended"
-                );
-            }
+            tell_ended(column(what, row, 0)?);
             tokio::time::sleep(pause).await;
             freed += self.lease_pool.run(what, &self.texts.evict, &[]).await?.len();
         }
         Ok(freed as u64)
     }
 
-    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+    pub(crate) async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let lanes = smallints(lanes);
         let params: [Param<'_>; 2] = [(&owner.0, Type::UUID), (&lanes, Type::INT2_ARRAY)];
         self.lease_pool
-            .run("lanes could not be absolved", &self.texts.absolve, &params)
+            .run(
+                "the quarantine of lanes could not be cleared",
+                &self.texts.clear_quarantine,
+                &params,
+            )
             .await?;
         Ok(())
     }
 
     /// Durable whatever the database's own setting is: after a crash of server and relay this note is all that tells
     /// which message it was.
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+    pub(crate) async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
         let lane = smallints(&[lane])[0];
-        let suspect = Suspect::of(rows);
-        let suspect = suspect.as_ref();
-        let (first, last) = (suspect.map(|rows| rows.first), suspect.map(|rows| rows.last));
-        let id = suspect.and_then(|rows| rows.id.as_ref()).map(RowId::uuid);
-        let leg = suspect.and_then(|rows| rows.leg.as_deref());
+        let quarantined = Quarantined::of(rows);
+        let quarantined = quarantined.as_ref();
+        let (first, last) = (quarantined.map(|rows| rows.first), quarantined.map(|rows| rows.last));
+        let id = quarantined.and_then(|rows| rows.id.as_ref()).map(RowId::uuid);
+        let sink = quarantined.and_then(|rows| rows.sink.as_deref());
         let params: [Param<'_>; 6] = [
             (&owner.0, Type::UUID),
             (&lane, Type::INT2),
             (&first, Type::INT8),
             (&last, Type::INT8),
             (&id, Type::UUID),
-            (&leg, Type::TEXT),
+            (&sink, Type::TEXT),
         ];
         let durable = Statement {
             sql: "SET LOCAL synchronous_commit = on",
             params: Vec::new(),
         };
-        let suspect = Statement {
-            sql: &self.texts.suspect,
+        let quarantined = Statement {
+            sql: &self.texts.quarantine,
             params: params.to_vec(),
         };
-        let lent = self.lease_pool.lend().await?;
-        lent.run_all("the suspect could not be noted", &[durable, suspect])
+        let connection = self.lease_pool.get().await?;
+        connection
+            .run_all("the quarantined message could not be written", &[durable, quarantined])
             .await?;
-        lent.give_back();
+        connection.give_back();
         Ok(())
+    }
+}
+
+/// Says that settlements were ended, if some were.
+pub(crate) fn tell_ended(ended: i32) {
+    if ended > 0 {
+        tracing::warn!(
+            event = "session_ended",
+            "a settlement outlived the lease of its relay; its session was ended"
+        );
     }
 }

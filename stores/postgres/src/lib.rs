@@ -11,7 +11,7 @@
 //! | claim | `lease.rs` |
 //! | read | `read.rs`, `progress.rs`, `straggler.rs`, `lanes.rs`, `decode.rs` |
 //! | settle | `settle/` |
-//! | work | `work.rs`, `item.rs` |
+//! | work | `work.rs`, `job.rs` |
 //! | operate | `operate.rs`, `operate/` |
 //! | clean | `clean.rs` |
 //! | wake | `listen.rs` |
@@ -39,8 +39,9 @@ mod connect;
 mod decode;
 mod emit;
 mod error;
+mod health;
 mod hosts;
-mod item;
+mod job;
 mod lanes;
 mod large;
 mod lease;
@@ -63,14 +64,13 @@ mod tid;
 mod tls;
 mod url;
 mod verify;
-mod vitals;
 mod work;
 
 /// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
 pub mod connection {
     pub use crate::connect::Connector;
     pub use crate::pipeline::{Param, Statement};
-    pub use crate::pool::{Lent, Pool};
+    pub use crate::pool::{Pool, PooledConnection};
 }
 
 pub use config::PostgresConfig;

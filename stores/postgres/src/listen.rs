@@ -1,11 +1,11 @@
-//! The second rung of the wake-up ladder: `LISTEN` on a connection of its own.
+//! The second wake source of the wake-up ladder: `LISTEN` on a connection of its own.
 
 use std::future::poll_fn;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::emit::Names;
-use sendoff::store::WakeSource;
+use sendoff::store::WakeListener;
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use tokio::sync::mpsc;
 use tokio::task::AbortHandle;
@@ -26,7 +26,7 @@ pub(crate) fn channel(names: &Names) -> String {
 }
 
 impl Inner {
-    pub(crate) async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
+    pub(crate) async fn listen(&self) -> Result<Option<Box<dyn WakeListener>>> {
         if !self.config.listen {
             return Ok(None);
         }
@@ -58,7 +58,7 @@ impl Inner {
         if !works {
             tracing::warn!(
                 event = "listen_silent",
-                "no wake-up comes through this connection, as behind a pooler: polling alone; set listen = false"
+                "notifications do not arrive on this connection, probably because of a pooler; using polling only; set listen = false"
             );
             return Ok(None);
         }
@@ -70,7 +70,7 @@ impl Inner {
     async fn hears(&self, listener: &mut Listener, channel: &str) -> Result<bool> {
         let echo = Uuid::new_v4().to_string();
         let params: [Param<'_>; 2] = [(&channel, Type::TEXT), (&echo, Type::TEXT)];
-        let what = "the database cannot be listened to";
+        let what = "LISTEN failed";
         self.emit_pool.run(what, "SELECT pg_notify($1, $2)", &params).await?;
         let heard = timeout(ECHO, async {
             while let Some(signal) = listener.signals.recv().await {
@@ -93,7 +93,7 @@ struct Listener {
 
 impl Listener {
     async fn start(&self, channel: &str, limit: Duration) -> Result<()> {
-        let what = "the database cannot be listened to";
+        let what = "LISTEN failed";
         match timeout(limit, self.client.batch_execute(&format!("LISTEN \"{channel}\""))).await {
             Ok(listening) => listening.map_err(|error| from_driver(what, error)),
             Err(_) => Err(timed_out(what, limit)),
@@ -102,7 +102,7 @@ impl Listener {
 }
 
 #[async_trait]
-impl WakeSource for Listener {
+impl WakeListener for Listener {
     async fn woken(&mut self) -> Result<()> {
         match self.signals.recv().await {
             Some(_) => {
@@ -110,8 +110,8 @@ impl WakeSource for Listener {
                 Ok(())
             }
             None => Err(Error::new(ErrorKind::Unreachable, "the listening connection ended")
-                .because("the database closed it")
-                .next_step("listen again; polling goes on meanwhile")),
+                .because("the database closed the connection")
+                .next_step("listen again; polling continues meanwhile")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The sending half of the second rung: commits of this process wake relays in others.
+//! The sending half of the second wake source: commits of this process wake relays in others.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ const DEBOUNCE: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl PostgresStore {
-    /// Turns every ring of the bell into a `NOTIFY`, in a transaction of its own after the commit, for relays in other
+    /// Turns every ring of the wake source into a `NOTIFY`, in a transaction of its own after the commit, for relays in other
     /// processes. Runs until it is dropped; spawn it in a service that emits and has no relay of its own.
     ///
     /// ```no_run
@@ -25,7 +25,7 @@ impl PostgresStore {
     /// # }
     /// ```
     ///
-    /// A signal that is lost costs latency, never a message: relays poll all the same.
+    /// A signal that is lost costs latency, never a message: relays still poll.
     pub async fn notify_on_wake(&self, waker: &Waker) {
         let channel = channel(self.names());
         loop {

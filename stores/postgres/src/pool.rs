@@ -56,18 +56,21 @@ impl Pool {
     ///
     /// # Errors
     /// [`ErrorKind::Unreachable`]; [`ErrorKind::Busy`] when none came free in time.
-    pub async fn lend(&self) -> Result<Lent> {
+    pub async fn get(&self) -> Result<PooledConnection> {
         let waiting = timeout(self.0.limit, Arc::clone(&self.0.permits).acquire_owned());
         let Ok(Ok(permit)) = waiting.await else {
-            return Err(Error::new(ErrorKind::Busy, "no connection to the database came free")
-                .because(format!("all of them were in use for {:?}", self.0.limit))
-                .next_step("the call can be made again"));
+            return Err(Error::new(ErrorKind::Busy, "no connection to the database is free")
+                .because(format!(
+                    "all connections of the pool were in use for {:?}",
+                    self.0.limit
+                ))
+                .next_step("try again"));
         };
         let session = match self.take_idle() {
             Some(session) => session,
             None => self.0.connector.connect().await?,
         };
-        Ok(Lent {
+        Ok(PooledConnection {
             session,
             pool: self.clone(),
             _permit: permit,
@@ -79,9 +82,9 @@ impl Pool {
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
     pub async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
-        let lent = self.lend().await?;
-        let rows = lent.run(what, sql, params).await?;
-        lent.give_back();
+        let connection = self.get().await?;
+        let rows = connection.run(what, sql, params).await?;
+        connection.give_back();
         Ok(rows)
     }
 
@@ -96,18 +99,18 @@ impl Pool {
     }
 }
 
-/// A connection out of a [`Pool`]. It goes back only by [`Lent::give_back`], at the end of a call that went well;
+/// A connection out of a [`Pool`]. It goes back only by [`PooledConnection::give_back`], at the end of a call that went well;
 /// dropped before that it is closed, and an open transaction with it.
 ///
 /// Everything runs in a transaction, because only that can be given a limit without leaving a trace in the session.
 #[derive(Debug)]
-pub struct Lent {
+pub struct PooledConnection {
     session: Session,
     pool: Pool,
     _permit: OwnedSemaphorePermit,
 }
 
-impl Lent {
+impl PooledConnection {
     /// Runs one statement as a transaction.
     pub(crate) async fn run(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         let statement = Statement {
@@ -151,7 +154,7 @@ impl Lent {
     }
 
     /// Goes on in the transaction.
-    pub(crate) async fn go_on(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
+    pub(crate) async fn run_next(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Vec<Row>> {
         let statement = Statement {
             sql,
             params: params.to_vec(),

@@ -73,7 +73,7 @@ impl Progress {
         Weighed::Use
     }
 
-    /// Forgets how far was read, not what is in hand: the server may have forgotten something.
+    /// Forgets how far was read, not what is in flight: the server may have forgotten something.
     pub(crate) fn restart(&mut self) {
         self.floors = self.floors.restarted();
         self.lanes.rewind();

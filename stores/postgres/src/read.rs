@@ -1,18 +1,18 @@
-//! Room: read. One reader a relay; what makes it safe is in `straggler.rs`.
+//! Part: read. One reader a relay; what makes it safe is in `straggler.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use sendoff::store::{InHand, Lane, LaneGrant, Page, Place, ReadRequest, Reader, Room, Row};
+use sendoff::store::{InFlight, Lane, LaneGrant, Page, ReadRequest, Reader, Row};
 use sendoff::{ErrorKind, Result};
 use tokio::time::Instant;
 
 use crate::ask::{Answer, Question};
-use crate::decode::{column, row_id, waiting_row};
+use crate::decode::ReadColumns;
 use crate::lanes::{Found, NORMAL, OfLane, rank};
 use crate::large::RowSize;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::progress::{Progress, Weighed};
 use crate::store::Inner;
 
@@ -24,10 +24,10 @@ pub(crate) const WHAT: &str = "messages could not be read";
 
 pub(crate) struct PostgresReader {
     pub(crate) store: Arc<Inner>,
-    session: Option<Lent>,
+    session: Option<PooledConnection>,
     pub(crate) progress: Progress,
     /// Rows of the waiting table in the relay's hands.
-    pub(crate) waiting: InHand,
+    pub(crate) waiting: InFlight,
     /// Large rows are looked at before they are read: see `large.rs`.
     pub(crate) row_size: RowSize,
 }
@@ -47,25 +47,25 @@ impl PostgresReader {
             store,
             session: None,
             progress: Progress::default(),
-            waiting: InHand::default(),
+            waiting: InFlight::default(),
             row_size: RowSize::default(),
         }
     }
 
     /// A connection. A new one may lead to a server that has forgotten something: then all is read again.
-    async fn connect(&mut self) -> Result<Lent> {
+    async fn connect(&mut self) -> Result<PooledConnection> {
         match self.session.take() {
-            Some(lent) if !lent.is_closed() => Ok(lent),
+            Some(connection) if !connection.is_closed() => Ok(connection),
             _ => {
-                let lent = self.store.read_pool.lend().await?;
+                let connection = self.store.read_pool.get().await?;
                 self.progress.restart();
-                Ok(lent)
+                Ok(connection)
             }
         }
     }
 
     /// Asks until the rows can be handed out: mostly once.
-    async fn find(&mut self, lent: &Lent, request: &ReadRequest) -> Result<Sought> {
+    async fn find(&mut self, connection: &PooledConnection, request: &ReadRequest) -> Result<Sought> {
         let mut attempt = self.progress.begin(Instant::now());
         loop {
             let (plan, mark) = self.progress.plan(&attempt, request.limit);
@@ -77,10 +77,10 @@ impl PostgresReader {
                 plan: &plan,
                 mark,
             };
-            // What is in hand may come again.
+            // What is in flight may come again.
             let again = plan.again + if request.due { self.waiting.len() } else { 0 };
-            let room = request.bytes.saturating_add(again * self.row_size.expected());
-            let Some(found) = question.ask(lent, room).await? else {
+            let table = request.bytes.saturating_add(again * self.row_size.expected());
+            let Some(found) = question.ask(connection, table).await? else {
                 return Ok(Sought::NoRoom);
             };
             let in_stretch = || found.ready.iter().filter(|(lane, ..)| rank(*lane) == NORMAL).count();
@@ -120,7 +120,7 @@ impl PostgresReader {
         page.rows.reserve(rows.len());
         for (lane, seq, row) in rows {
             found.entry(lane).or_insert(OfLane::first(seq)).add(seq);
-            if self.progress.lanes.take(lane, seq, row.place().id.uuid()) {
+            if self.progress.lanes.take(lane, seq, row.row_ref().id.uuid()) {
                 page.rows.push(row);
             }
         }
@@ -129,22 +129,10 @@ impl PostgresReader {
 
     fn take_due(&mut self, rows: &[tokio_postgres::Row], limit: usize, page: &mut Page) -> Result<()> {
         let mut taken = 0;
-        for row in rows {
-            let (lane, seq) = (
-                column::<i16>(WHAT, row, 0)?.unsigned_abs(),
-                column::<i64>(WHAT, row, 1)?,
-            );
-            let leg = Some(column::<&str>(WHAT, row, 17)?).filter(|leg| !leg.is_empty());
-            let place = Place {
-                room: Room::Waiting,
-                lane,
-                seq,
-                id: row_id(row),
-                leg: leg.map(Into::into),
-                spot: 0,
-            };
-            if taken < limit && self.waiting.take(&place) {
-                page.rows.push(waiting_row(row, lane, seq, place.leg));
+        let columns = rows.first().map(ReadColumns::of).transpose()?;
+        for (row, columns) in rows.iter().zip(columns.iter().cycle()) {
+            if taken < limit && self.waiting.take(&columns.row_ref(row)?) {
+                page.rows.push(columns.row(row)?);
                 taken += 1;
             }
         }
@@ -176,18 +164,18 @@ impl Reader for PostgresReader {
         if self.progress.lanes.is_empty() || !(request.ready || request.due) || request.limit == 0 {
             return Ok(page);
         }
-        let mut lent = self.connect().await?;
-        let mut done = self.read_with(&lent, &request, &mut page).await;
+        let mut connection = self.connect().await?;
+        let mut done = self.read_with(&connection, &request, &mut page).await;
         if let Ok(false) = done {
-            drop(lent);
-            lent = self.connect().await?;
-            done = self.read_with(&lent, &request, &mut page).await;
+            drop(connection);
+            connection = self.connect().await?;
+            done = self.read_with(&connection, &request, &mut page).await;
         }
         match done {
             Ok(is_done) => {
                 page.more |= !is_done;
                 self.row_size.learn(&page.rows);
-                self.session = Some(lent).filter(|_| is_done);
+                self.session = Some(connection).filter(|_| is_done);
                 Ok(page)
             }
             Err(error) => {
@@ -196,10 +184,10 @@ impl Reader for PostgresReader {
                 // The server answered and is the same as before. Starting over would make a read that took too long
                 // take even longer.
                 if error.kind() == ErrorKind::Busy {
-                    self.session = Some(lent);
+                    self.session = Some(connection);
                 }
                 // Nothing is returned, so nothing of it is in anybody's hands. The next read connects and starts over.
-                let forgotten = page.rows.iter().map(|row| row.place().clone()).collect();
+                let forgotten = page.rows.iter().map(|row| row.row_ref().clone()).collect();
                 let request = ReadRequest {
                     forgotten,
                     ..ReadRequest::default()
@@ -214,12 +202,17 @@ impl Reader for PostgresReader {
 
 impl PostgresReader {
     /// Tells whether the page is read. If not, the rows are larger than was known, and the connection is of no use any more.
-    async fn read_with(&mut self, lent: &Lent, request: &ReadRequest, page: &mut Page) -> Result<bool> {
+    async fn read_with(
+        &mut self,
+        connection: &PooledConnection,
+        request: &ReadRequest,
+        page: &mut Page,
+    ) -> Result<bool> {
         let lanes = self.progress.lanes.numbers().len();
         if self.row_size.is_large_for(request, lanes) {
-            return self.read_large(lent, request, page).await;
+            return self.read_large(connection, request, page).await;
         }
-        match self.find(lent, request).await? {
+        match self.find(connection, request).await? {
             Sought::Found(found) => self.take(found, request, page)?,
             Sought::HistoryChanged => page.history_changed = true,
             Sought::NoRoom => {
@@ -233,8 +226,8 @@ impl PostgresReader {
 
 impl Drop for PostgresReader {
     fn drop(&mut self) {
-        if let Some(lent) = self.session.take() {
-            lent.give_back();
+        if let Some(connection) = self.session.take() {
+            connection.give_back();
         }
     }
 }

@@ -1,20 +1,24 @@
 //! Settings in the tables, where producers in every language find them.
 
 use sendoff::Result;
-use sendoff::store::window_settings;
+use sendoff::store::table_settings;
 use tokio_postgres::types::Type;
 
 use crate::decode::column;
 use crate::pipeline::Param;
 use crate::store::Inner;
 
-const WHAT: &str = "the windows could not be written into the settings";
+const WHAT: &str = "the retention settings could not be written";
 
 impl Inner {
     /// Only what is another is written, so a role that may not write can still relay.
-    pub(crate) async fn write_windows(&self) -> Result<bool> {
+    pub(crate) async fn write_retention(&self) -> Result<bool> {
         let mut written = false;
-        for (name, value) in window_settings(self.config.dedup_window, self.config.inbox_window) {
+        for (name, value) in table_settings(
+            self.config.dedup_window,
+            self.config.inbox_retention,
+            self.config.job_max_attempts,
+        ) {
             let params: [Param<'_>; 2] = [(&name, Type::TEXT), (&value, Type::TEXT)];
             let found = self.operate_pool.run(WHAT, &self.texts.setting, &params[..1]).await?;
             let is_there = |row| Ok(column::<&str>(WHAT, row, 0)? == value);

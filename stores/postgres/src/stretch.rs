@@ -29,7 +29,7 @@ pub(crate) struct Stretch {
     pub(crate) lanes: Vec<i16>,
     pub(crate) after: i64,
     pub(crate) upto: i64,
-    /// How many rows are in hand and will be found again.
+    /// How many rows are in flight and will be found again.
     pub(crate) again: usize,
     /// As many rows are too many: some may be missing, and which ones is not known.
     pub(crate) limit: i64,
@@ -76,7 +76,7 @@ impl Lanes {
         }
         let again: usize = self
             .normal()
-            .map(|(_, state)| state.in_hand.range(after.saturating_add(1)..).count())
+            .map(|(_, state)| state.in_flight.range(after.saturating_add(1)..).count())
             .sum();
         Some(Stretch {
             lanes: self.normal().map(|(lane, _)| smallint(lane)).collect(),

@@ -17,8 +17,8 @@ pub(crate) struct Tid {
 }
 
 impl Tid {
-    pub(crate) fn from_spot(spot: u64) -> Self {
-        let [.., b0, b1, b2, b3, o0, o1] = spot.to_be_bytes();
+    pub(crate) fn from_locator(locator: u64) -> Self {
+        let [.., b0, b1, b2, b3, o0, o1] = locator.to_be_bytes();
         Self {
             block: u32::from_be_bytes([b0, b1, b2, b3]),
             offset: u16::from_be_bytes([o0, o1]),
@@ -26,7 +26,7 @@ impl Tid {
     }
 
     /// Never 0: offsets begin at 1.
-    pub(crate) fn to_spot(self) -> u64 {
+    pub(crate) fn to_locator(self) -> u64 {
         u64::from(self.block) << 16 | u64::from(self.offset)
     }
 }
@@ -61,12 +61,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_survives_as_a_number() {
+    fn a_row_ref_survives_as_a_number() {
         let tid = Tid {
             block: u32::MAX,
             offset: 291,
         };
-        assert_eq!(Tid::from_spot(tid.to_spot()), tid);
-        assert_eq!(Tid { block: 0, offset: 1 }.to_spot(), 1);
+        assert_eq!(Tid::from_locator(tid.to_locator()), tid);
+        assert_eq!(Tid { block: 0, offset: 1 }.to_locator(), 1);
     }
 }

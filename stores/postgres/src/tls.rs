@@ -59,10 +59,10 @@ fn verifier(params: &TlsParams, provider: &Arc<CryptoProvider>) -> Result<Arc<We
         .map_err(|error| {
             Error::new(
                 ErrorKind::Invalid,
-                "the authorities to trust for the database cannot be used",
+                "the certificate authorities for the database cannot be loaded",
             )
             .because(error.to_string())
-            .next_step("check sslrootcert in its URL")
+            .next_step("check sslrootcert in the database's URL")
             .with_source(error)
         })
 }

@@ -67,7 +67,7 @@ fn value(text: &str) -> Result<(String, &str)> {
 }
 
 fn unreadable() -> Error {
-    Error::new(ErrorKind::Invalid, "the database's URL cannot be read")
+    Error::new(ErrorKind::Invalid, "the database's URL is invalid")
         .next_step("write it like postgres://user:password@host:5432/database?sslmode=verify-full")
 }
 

@@ -1,20 +1,21 @@
-//! Room: work. Items of pull workers, leased row by row.
+//! Part: work. Jobs of pull workers, leased row by row.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Action, Claim, Command, EmitTransaction, Filter, Item, ItemCounts, ItemState, StoredItem, WorkStore, check_worker,
-    error_text, lease_lost,
+    Claim, Command, EmitTransaction, Filter, Job, JobCounts, JobState, LISTED_BYTES, SHOWN_BYTES, SHOWN_HEADERS,
+    StoredJob, WorkStore, check_worker, error_text, lease_lost, with_sizes,
 };
 use sendoff::{Result, Uuid};
 use tokio_postgres::types::Type;
 
 use crate::PostgresStore;
-use crate::decode::{column, count, micros, number};
-use crate::item::claimed;
-use crate::operate::{Act, stored};
+use crate::decode::{column, count, micros, named, number, shown};
+use crate::job::ClaimColumns;
+use crate::operate::as_json;
 use crate::pipeline::{Param, Statement};
 use crate::pool::Pool;
 use crate::store::Inner;
@@ -24,39 +25,39 @@ use crate::store::Inner;
 pub(crate) const SETTINGS: &str = "SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off; \
     SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL jit = off";
 
-/// An item that is done and comes back after a crash is only done twice, so the commit is not waited for.
+/// A job that is done and comes back after a crash is only done twice, so the commit is not waited for.
 pub(crate) const DONE_SETTINGS: &str = "SET LOCAL synchronous_commit = off";
 
 #[async_trait]
 impl WorkStore for PostgresStore {
-    async fn begin_items(&self) -> Result<Box<dyn EmitTransaction>> {
-        Inner::begin(&self.0, &self.0.items).await
+    async fn begin_jobs(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0, &self.0.jobs).await
     }
 
-    async fn claim_batch(&self, worker: &str, limit: usize, lease: Duration) -> Result<Vec<Item>> {
+    async fn claim_topics(&self, worker: &str, topics: &[String], limit: usize, lease: Duration) -> Result<Vec<Job>> {
         check_worker(worker)?;
         loop {
-            let (found, items) = self.0.claim_some(worker, limit, lease).await?;
+            let (found, jobs) = self.0.claim_some(worker, topics, limit, lease).await?;
             // Where all that was found had to be given up there may be more behind it.
-            if found == 0 || !items.is_empty() {
-                return Ok(items);
+            if found == 0 || !jobs.is_empty() {
+                return Ok(jobs);
             }
         }
     }
 
     async fn extend(&self, worker: &str, claims: &[Claim], lease: Duration) -> Result<Vec<Claim>> {
-        let (what, lease) = ("leases on items could not be renewed", micros(lease));
-        let sql = &self.0.texts.extend_items;
+        let (what, lease) = ("leases on jobs could not be renewed", micros(lease));
+        let sql = &self.0.texts.extend_jobs;
         let more: [Param<'_>; 1] = [(&lease, Type::INT8)];
         on_held(&self.0.work_pool, what, sql, worker, claims, &more, Answer::Held).await
     }
 
     async fn release(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
-        let what = "items could not be given back";
+        let what = "jobs could not be released";
         on_held(
             &self.0.work_pool,
             what,
-            &self.0.texts.release_items,
+            &self.0.texts.release_jobs,
             worker,
             claims,
             &[],
@@ -66,16 +67,16 @@ impl WorkStore for PostgresStore {
     }
 
     async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
-        let (what, inner) = ("items could not be marked as done", &self.0);
+        let (what, inner) = ("jobs could not be marked as completed", &self.0);
         let (pool, sql, answer) = match inner.config.retention {
-            Some(_) => (&inner.settle_pool, &inner.texts.keep_items, Answer::Held),
-            None => (&inner.done_pool, &inner.texts.complete_items, Answer::Lost),
+            Some(_) => (&inner.settle_pool, &inner.texts.keep_jobs, Answer::Held),
+            None => (&inner.done_pool, &inner.texts.complete_jobs, Answer::Lost),
         };
         on_held(pool, what, sql, worker, claims, &[], answer).await
     }
 
-    async fn mark_retry(&self, worker: &str, claim: Claim, delay: Duration, error: &str) -> Result<ItemState> {
-        let what = "the item could not be marked for a retry";
+    async fn mark_retry(&self, worker: &str, claim: Claim, delay: Duration, error: &str) -> Result<JobState> {
+        let what = "the job could not be marked for a retry";
         let (delay, error) = (micros(delay), error_text(error));
         let params: [Param<'_>; 5] = [
             (&worker, Type::TEXT),
@@ -84,16 +85,16 @@ impl WorkStore for PostgresStore {
             (&delay, Type::INT8),
             (&error, Type::TEXT),
         ];
-        let rows = self.0.work_pool.run(what, &self.0.texts.retry_item, &params).await?;
+        let rows = self.0.work_pool.run(what, &self.0.texts.retry_job, &params).await?;
         let row = rows.first().ok_or_else(|| lease_lost(what, worker))?;
         Ok(match column(what, row, 0)? {
-            true => ItemState::Failed,
-            false => ItemState::Retry,
+            true => JobState::Failed,
+            false => JobState::Retry,
         })
     }
 
     async fn mark_failed(&self, worker: &str, claim: Claim, error: &str) -> Result<()> {
-        let what = "the item could not be marked as failed";
+        let what = "the job could not be marked as failed";
         let error = error_text(error);
         let params: [Param<'_>; 4] = [
             (&worker, Type::TEXT),
@@ -101,22 +102,22 @@ impl WorkStore for PostgresStore {
             (&claim.number, Type::INT8),
             (&error, Type::TEXT),
         ];
-        let rows = self.0.work_pool.run(what, &self.0.texts.fail_item, &params).await?;
+        let rows = self.0.work_pool.run(what, &self.0.texts.fail_job, &params).await?;
         rows.first().map(drop).ok_or_else(|| lease_lost(what, worker))
     }
 
     async fn reap(&self, stale_after: Duration) -> Result<u64> {
         let stale_after = micros(stale_after);
         let params: [Param<'_>; 1] = [(&stale_after, Type::INT8)];
-        let what = "stale items could not be reaped";
-        let reaped = self.0.operate_pool.run(what, &self.0.texts.reap_items, &params).await?;
+        let what = "stale jobs could not be reaped";
+        let reaped = self.0.operate_pool.run(what, &self.0.texts.reap_jobs, &params).await?;
         Ok(reaped.len() as u64)
     }
 
-    async fn item_counts(&self) -> Result<ItemCounts> {
-        let what = "items could not be counted";
-        let rows = self.0.operate_pool.run(what, &self.0.texts.count_items, &[]).await?;
-        let mut counts = ItemCounts::default();
+    async fn job_counts(&self) -> Result<JobCounts> {
+        let what = "jobs could not be counted";
+        let rows = self.0.operate_pool.run(what, &self.0.texts.count_jobs, &[]).await?;
+        let mut counts = JobCounts::default();
         for row in &rows {
             counts.set(column(what, row, 0)?, count(column(what, row, 1)?));
         }
@@ -124,34 +125,41 @@ impl WorkStore for PostgresStore {
     }
 
     async fn retry_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
-        let who = command.who().to_owned();
-        let act = Act::new("failed items could not be retried", Action::RetryItems, asked, &who)?;
-        let sql = &self.0.texts.retry_failed;
-        self.0.act_on_failed(&act, sql, ids, limit, command).await
+        let (what, sql) = ("failed jobs could not be retried", &self.0.texts.retry_failed);
+        self.0.act_on_failed(what, sql, ids, limit, asked, command).await
     }
 
-    async fn items(&self, state: Option<ItemState>, ids: &[Uuid], after: i64, limit: usize) -> Result<Vec<StoredItem>> {
-        let (what, limit) = ("items could not be listed", number(limit));
-        let sql = self.0.texts.list_items.replace("{state}", &in_state(state));
-        let params: [Param<'_>; 3] = [(&ids, Type::UUID_ARRAY), (&after, Type::INT8), (&limit, Type::INT8)];
-        let rows = self.0.operate_pool.run(what, &sql, &params).await?;
-        let item = |row| StoredItem::new(stored(row)?, column(what, row, 24)?, column(what, row, 25)?);
-        rows.iter().map(item).collect()
+    async fn jobs(
+        &self,
+        state: Option<JobState>,
+        ids: &[Uuid],
+        payload: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<StoredJob>> {
+        let sql = self.0.texts.list_jobs.replace("{state}", &in_state(state));
+        let sql = with_sizes(&sql, LISTED_BYTES, LISTED_BYTES);
+        self.0.jobs(&sql, ids, payload, after, limit).await
+    }
+
+    async fn find_job(&self, id: Uuid) -> Result<Option<StoredJob>> {
+        let sql = self.0.texts.list_jobs.replace("{state}", &in_state(None));
+        let sql = with_sizes(&sql, SHOWN_BYTES, SHOWN_HEADERS);
+        let found = self.0.jobs(&sql, &[id], None, i64::MIN, 1).await?;
+        Ok(found.into_iter().next())
     }
 
     async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64> {
-        let who = command.who().to_owned();
-        let act = Act::new("failed items could not be discarded", Action::DiscardItems, asked, &who)?;
-        let sql = &self.0.texts.discard_failed;
-        self.0.act_on_failed(&act, sql, ids, limit, command).await
+        let (what, sql) = ("failed jobs could not be discarded", &self.0.texts.discard_failed);
+        self.0.act_on_failed(what, sql, ids, limit, asked, command).await
     }
 }
 
-/// The condition that an item is in this state, in the words of the index of failed ones.
-fn in_state(state: Option<ItemState>) -> String {
+/// The condition that a job is in this state, in the words of the index of failed ones.
+fn in_state(state: Option<JobState>) -> String {
     match state {
         None => "true".to_owned(),
-        Some(ItemState::Failed) => {
+        Some(JobState::Failed) => {
             "i.state = 'failed' AND i.next_attempt_at IS NULL AND i.completed_at IS NULL".to_owned()
         }
         Some(state) => format!("i.state = '{}'", state.as_str()),
@@ -159,37 +167,72 @@ fn in_state(state: Option<ItemState>) -> String {
 }
 
 impl Inner {
+    async fn jobs(
+        &self,
+        sql: &str,
+        ids: &[Uuid],
+        payload: Option<&str>,
+        after: i64,
+        limit: usize,
+    ) -> Result<Vec<StoredJob>> {
+        let (what, limit, payload) = ("jobs could not be listed", number(limit), payload.map(str::as_bytes));
+        let params: [Param<'_>; 4] = [
+            (&ids, Type::UUID_ARRAY),
+            (&after, Type::INT8),
+            (&limit, Type::INT8),
+            (&payload, Type::BYTEA),
+        ];
+        let rows = self.operate_pool.run(what, sql, &params).await?;
+        let job = |(message, row)| {
+            let until = named(what, row, "lease_until")?;
+            StoredJob::new(message, named(what, row, "lease_owner")?, until)
+        };
+        shown(&rows)?.into_iter().zip(&rows).map(job).collect()
+    }
+
     async fn act_on_failed(
         &self,
-        act: &Act<'_>,
+        what: &str,
         sql: &str,
         ids: &[Uuid],
         limit: usize,
+        asked: &Filter,
         command: &mut Command,
     ) -> Result<u64> {
-        let limit = number(limit);
-        let params: Vec<Param<'_>> = vec![(&ids, Type::UUID_ARRAY), (&limit, Type::INT8)];
-        let (lent, changed) = self.begin_act(act, sql, params).await?;
-        let changed = changed.len() as u64;
-        self.end_batch(lent, act, command, changed).await?;
-        Ok(changed)
+        let (filter, limit) = (as_json(what, asked)?, number(limit));
+        let params: [Param<'_>; 3] = [(&filter, Type::TEXT), (&limit, Type::INT8), (&ids, Type::UUID_ARRAY)];
+        Ok(self.act(what, sql, &params, command).await?.affected)
     }
 
     /// How many rows were found, and those of them that are handed out.
-    async fn claim_some(&self, worker: &str, limit: usize, lease: Duration) -> Result<(usize, Vec<Item>)> {
-        let what = "items could not be claimed";
+    async fn claim_some(
+        &self,
+        worker: &str,
+        topics: &[String],
+        limit: usize,
+        lease: Duration,
+    ) -> Result<(usize, Vec<Job>)> {
+        let what = "jobs could not be claimed";
         let (limit, lease) = (number(limit), micros(lease));
-        let params: [Param<'_>; 3] = [(&worker, Type::TEXT), (&limit, Type::INT8), (&lease, Type::INT8)];
+        let params: [Param<'_>; 4] = [
+            (&worker, Type::TEXT),
+            (&limit, Type::INT8),
+            (&lease, Type::INT8),
+            (&topics, Type::TEXT_ARRAY),
+        ];
         let statement = Statement {
-            sql: &self.texts.claim_items,
+            sql: &self.texts.claim_jobs,
             params: params.to_vec(),
         };
-        let lent = self.work_pool.lend().await?;
+        let connection = self.work_pool.get().await?;
+        let columns = OnceLock::new();
+        let take = |_: usize, row: tokio_postgres::Row| {
+            let columns = ClaimColumns::once(&columns, &row);
+            Some(columns.and_then(|columns| columns.claimed(what, &row)))
+        };
         // The function has its settings itself.
-        let rows = lent
-            .run_taking(what, &[statement], true, &|_, row| Some(claimed(what, &row)))
-            .await?;
-        lent.give_back();
+        let rows = connection.run_taking(what, &[statement], true, &take).await?;
+        connection.give_back();
         let (mut found, mut taken) = (0, Vec::new());
         for row in rows.into_iter().flatten().flatten() {
             found += 1;
@@ -197,31 +240,31 @@ impl Inner {
         }
         // An update returns its rows as it comes across them.
         taken.sort_unstable_by_key(|row| (row.due, row.claim.seq));
-        let mut items = Vec::with_capacity(taken.len());
+        let mut jobs = Vec::with_capacity(taken.len());
         for row in taken {
-            match row.item {
-                Ok(item) => items.push(item),
+            match row.job {
+                Ok(job) => jobs.push(job),
                 Err(why) => self.give_up_unreadable(worker, row.claim, &why).await?,
             }
         }
-        Ok((found, items))
+        Ok((found, jobs))
     }
 
     async fn give_up_unreadable(&self, worker: &str, claim: Claim, why: &str) -> Result<()> {
-        let error = format!("it is unreadable: {why}");
+        let error = format!("the row is unreadable: {why}");
         let params: [Param<'_>; 4] = [
             (&worker, Type::TEXT),
             (&claim.seq, Type::INT8),
             (&claim.number, Type::INT8),
             (&error, Type::TEXT),
         ];
-        let what = "an unreadable item could not be given up";
-        self.work_pool.run(what, &self.texts.fail_item, &params).await?;
+        let what = "an unreadable job could not be marked as failed";
+        self.work_pool.run(what, &self.texts.fail_job, &params).await?;
         Ok(())
     }
 }
 
-/// Which items a statement names in its answer.
+/// Which jobs a statement names in its answer.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Answer {
     /// Those that were held.
@@ -230,7 +273,7 @@ enum Answer {
     Lost,
 }
 
-/// Runs a statement on the items of each number, all in one round trip, and returns those that were not held.
+/// Runs a statement on the jobs of each number, all in one round trip, and returns those that were not held.
 async fn on_held(
     pool: &Pool,
     what: &str,
@@ -256,9 +299,9 @@ async fn on_held(
             Statement { sql, params }
         })
         .collect();
-    let lent = pool.lend().await?;
-    let found = lent.run_all(what, &statements).await?;
-    lent.give_back();
+    let connection = pool.get().await?;
+    let found = connection.run_all(what, &statements).await?;
+    connection.give_back();
     let mut named = BTreeSet::new();
     for (rows, number) in found.iter().zip(numbers.keys()) {
         for row in rows {

@@ -28,7 +28,8 @@ impl StoreHarness for Postgres {
             sql: true,
             migrations: true,
             concurrent_transactions: true,
-            items: true,
+            jobs: true,
+            figures: true,
         }
     }
 
@@ -41,7 +42,8 @@ impl StoreHarness for Postgres {
             .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
             .dead_retention(setup.dead_retention)
             .dedup_window(setup.dedup_window)
-            .inbox_window(setup.inbox_window);
+            .inbox_retention(setup.inbox_retention)
+            .job_max_attempts(setup.job_max_attempts);
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE SCHEMA {}", schema.name)).await?;
         let subject = schema.open().await?;

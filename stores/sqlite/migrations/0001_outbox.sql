@@ -1,20 +1,21 @@
--- The outbox. Every state of a message is a table, so that the hot one stays small and is only ever appended to and
--- deleted from. Names start with `outbox_`; `sendoff migrate` puts the configured prefix in its place.
+-- The outbox. Every state of a message is a table, so that the hot table stays small and only gets inserts and deletes.
+-- Names start with `outbox_`; `sendoff migrate` replaces that with the configured prefix.
 --
--- Times are microseconds since 1970, by the clock of SQLite itself, as far as its milliseconds go. Ids are UUIDs in
--- text. The tables are STRICT, so that a value of the wrong type is refused in the producer's own transaction, as it is
--- on other databases. Otherwise a date in text would sort after every number and its message would never be due.
+-- Times are microseconds since 1970, from SQLite's clock, which has millisecond precision. Ids are UUIDs as text.
+-- The tables are STRICT, so that a value of the wrong type is refused in the producer's transaction, as on other
+-- databases. Otherwise a date as text would sort after every number, and its message would never be due.
 
--- Ready now. seq is the order of commits, because SQLite has one writer at a time, and it is not used again
--- (AUTOINCREMENT), because the other tables keep it for as long as they keep a message. Numbers repeat all the same when
--- a backup is restored, or when a person writes them: a row is only meant when its id is the same, too.
+-- Ready now. seq is the order of commits, because SQLite has one writer at a time. Numbers are not reused
+-- (AUTOINCREMENT), because the other tables keep the number of a message. They still repeat when
+-- a backup is restored, or when an operator writes them: a row matches only if its id matches, too.
 CREATE TABLE outbox_message (
     seq INTEGER PRIMARY KEY AUTOINCREMENT,
-    -- 0 to 63 by the key. Where there is no key, 64 numbers in a row have one lane, so that the rows of a relay lie
-    -- together. Keyless messages with a priority have lanes of their own, by the end of the id, so that urgent ones overtake a backlog (64 to 71) and idle ones never hold it up (72 to 79).
-    -- The only place that computes it; producers in every language agree because none of them does. SQLite
-    -- has no hash function, so the key is judged by its length, the first number in it, and some of its characters:
-    -- the places where keys differ from one another.
+    -- 0 to 63 by the key. Without a key, 64 consecutive numbers share a lane, so that the rows of a relay are close
+    -- together. Keyless messages with a priority have separate lanes, by the end of the id, so that urgent ones overtake
+    -- a backlog (64 to 71) and low-priority ones never delay it (72 to 79).
+    -- Only this expression computes the lane, so producers in all languages agree. SQLite has no hash function, so the
+    -- lane depends on the length of the key, the first number in it, and some of its characters: where keys usually
+    -- differ.
     lane INTEGER NOT NULL GENERATED ALWAYS AS (CASE
         WHEN key IS NOT NULL THEN ((
                 length(key)
@@ -32,11 +33,11 @@ CREATE TABLE outbox_message (
         WHEN priority = 0 THEN seq >> 6 & 63
         WHEN priority > 0 THEN 64 + ((instr('0123456789abcdef', lower(substr(id, -1))) - 1) & 7)
         ELSE 72 + ((instr('0123456789abcdef', lower(substr(id, -1))) - 1) & 7)
-    END) STORED,                     -- one byte; computing it anew made reads 5 times slower, which look at every row's
+    END) STORED,                     -- one byte; computing it for every row made reads 5 times slower
     priority INTEGER NOT NULL DEFAULT 0,
     max_attempts INTEGER,
     created_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
-    -- A UUID of version 7, for producers that leave the id out.
+    -- A UUID of version 7, for producers that omit the id.
     id TEXT NOT NULL DEFAULT (
         substr(printf('%012x', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)), 1, 8) || '-'
         || substr(printf('%012x', CAST((julianday('now') - 2440587.5) * 86400000 AS INTEGER)), 9) || '-7'
@@ -52,31 +53,31 @@ CREATE TABLE outbox_message (
     aggregate_type TEXT,
     aggregate_id TEXT,
     idempotency_key TEXT,
-    payload ANY NOT NULL             -- bytes, or text, which stands for its bytes in UTF-8
+    payload ANY NOT NULL             -- bytes, or text, which means its UTF-8 bytes
 ) STRICT;
--- Keyless messages with a priority, found without a walk through the backlog. Rows without a priority are in neither
--- index, so emitting them costs nothing more. There is no index by id: every insert would pay for a rare look-up.
+-- Keyless messages with a priority, found without scanning the backlog. Rows without a priority are in neither
+-- index, so emitting them costs nothing extra. There is no index on id: it would slow down every insert for rare look-ups.
 CREATE INDEX ix_outbox_message_urgent ON outbox_message (seq) WHERE priority > 0 AND key IS NULL;
 CREATE INDEX ix_outbox_message_idle ON outbox_message (seq) WHERE priority < 0 AND key IS NULL;
 
--- Scheduled, backing off, held behind the failed head of its key, or waiting for a sink that is down. One row a leg:
--- leg is the sink it waits for, '' when it has not been routed yet. seq is the one it got when it was emitted. Two messages
--- with one number both fit.
+-- Scheduled, in retry, blocked behind the failed head of its key, or deferred (sink down or paused). One row per delivery:
+-- sink is '' until the message is routed. seq is the number that the message got when it was emitted. Two messages may have
+-- the same number.
 CREATE TABLE outbox_waiting (
-    lane INTEGER NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND 79),
     priority INTEGER NOT NULL DEFAULT 0,
     max_attempts INTEGER,
     attempts INTEGER NOT NULL DEFAULT 0,
     seq INTEGER NOT NULL,
-    due_at INTEGER,                  -- NULL: held, until the head of its key is gone
+    due_at INTEGER,                  -- NULL: blocked, until the head of its key is gone
     waiting_since INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
     created_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
     id TEXT NOT NULL,
     schema_version INTEGER,
     available_at INTEGER,
     expires_at INTEGER,
-    leg TEXT NOT NULL DEFAULT '',
-    state TEXT NOT NULL CHECK (state IN ('scheduled', 'retry', 'held', 'down', 'parked')),
+    sink TEXT NOT NULL DEFAULT '',
+    state TEXT NOT NULL CHECK (state IN ('scheduled', 'retry', 'blocked', 'deferred', 'parked')),
     topic TEXT NOT NULL,
     key TEXT,
     content_type TEXT,
@@ -87,17 +88,17 @@ CREATE TABLE outbox_waiting (
     last_error TEXT,
     history TEXT NOT NULL DEFAULT '[]',
     payload ANY NOT NULL,
-    PRIMARY KEY (lane, seq, leg, id)
+    PRIMARY KEY (lane, seq, sink, id)
 ) STRICT;
 CREATE INDEX ix_outbox_waiting_due ON outbox_waiting (due_at, seq) WHERE due_at IS NOT NULL;
-CREATE INDEX ix_outbox_waiting_key ON outbox_waiting (lane, key, leg, seq) WHERE key IS NOT NULL;
+CREATE INDEX ix_outbox_waiting_key ON outbox_waiting (lane, key, sink, seq) WHERE key IS NOT NULL;
 CREATE INDEX ix_outbox_waiting_id ON outbox_waiting (id);
 
--- Exhausted, permanently failed, expired, unroutable or unreadable: the whole message, why, and what was tried.
+-- Dead letters (attempts used up, permanent failure, expired, unroutable or unreadable): the message, the reason, the attempts.
 -- blocks: the followers of its key wait until an operator retries, discards or releases it.
--- Nothing here can refuse a row of the tables above, whatever is in it.
+-- The constraints here must accept every row of the tables above, whatever its values are.
 CREATE TABLE outbox_dead (
-    lane INTEGER NOT NULL,
+    lane INTEGER NOT NULL CHECK (lane BETWEEN 0 AND 79),
     priority INTEGER NOT NULL DEFAULT 0,
     max_attempts INTEGER,
     attempts INTEGER NOT NULL DEFAULT 0,
@@ -109,7 +110,7 @@ CREATE TABLE outbox_dead (
     blocks INTEGER NOT NULL DEFAULT 0,
     available_at INTEGER,
     expires_at INTEGER,
-    leg TEXT NOT NULL DEFAULT '',
+    sink TEXT NOT NULL DEFAULT '',
     reason TEXT NOT NULL CHECK (reason IN ('exhausted', 'permanent', 'expired', 'unroutable', 'unreadable', 'crashed')),
     topic TEXT NOT NULL,
     key TEXT,
@@ -121,13 +122,13 @@ CREATE TABLE outbox_dead (
     last_error TEXT,
     history TEXT NOT NULL DEFAULT '[]',
     payload ANY NOT NULL,
-    PRIMARY KEY (lane, seq, leg, id)
+    PRIMARY KEY (lane, seq, sink, id)
 ) STRICT;
-CREATE INDEX ix_outbox_dead_at ON outbox_dead (dead_at);
+CREATE INDEX ix_outbox_dead_at ON outbox_dead (dead_at, seq);
 CREATE INDEX ix_outbox_dead_id ON outbox_dead (id);
-CREATE INDEX ix_outbox_dead_blocks ON outbox_dead (lane, key, leg) WHERE blocks;
+CREATE INDEX ix_outbox_dead_blocks ON outbox_dead (lane, key, sink) WHERE blocks;
 
--- Delivered messages, only while a retention is configured.
+-- Delivered messages, only while a retention is configured: one row for the sinks that confirmed a message together.
 CREATE TABLE outbox_delivered (
     delivered_at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
     lane INTEGER NOT NULL,
@@ -140,7 +141,7 @@ CREATE TABLE outbox_delivered (
     schema_version INTEGER,
     available_at INTEGER,
     expires_at INTEGER,
-    leg TEXT NOT NULL DEFAULT '',
+    sinks TEXT NOT NULL DEFAULT '[""]',  -- the names of the sinks that confirmed it then
     topic TEXT NOT NULL,
     key TEXT,
     content_type TEXT,
@@ -148,16 +149,18 @@ CREATE TABLE outbox_delivered (
     aggregate_type TEXT,
     aggregate_id TEXT,
     idempotency_key TEXT,
+    history TEXT,                       -- failed attempts before that; NULL: none
     payload ANY NOT NULL
 ) STRICT;
-CREATE INDEX ix_outbox_delivered_at ON outbox_delivered (delivered_at);
+CREATE INDEX ix_outbox_delivered_at ON outbox_delivered (delivered_at, seq);
+CREATE INDEX ix_outbox_delivered_seq ON outbox_delivered (seq);
 CREATE INDEX ix_outbox_delivered_id ON outbox_delivered (id);
 
--- Relays that run. Every lane of an owner depends on its lease. A lease is valid while until is ahead, and not further
--- ahead than the lease is long, give or take a fifth: then the clock was set back, and nobody would take over for as long.
+-- Registered relays. All lanes of an owner depend on its lease. A lease is valid while `until` is in the future, but at most
+-- 1.2 times the length of the lease from now. Beyond that, the clock was set back, and no relay could take over for that long.
 CREATE TABLE outbox_relay (
-    owner TEXT NOT NULL PRIMARY KEY, -- made anew at every start of a process
-    name TEXT NOT NULL,              -- for people: host and pid
+    owner TEXT NOT NULL PRIMARY KEY, -- new at every start of the process
+    name TEXT NOT NULL,              -- for operators: host and pid
     version TEXT NOT NULL,           -- of the program
     config TEXT NOT NULL,            -- a hash of its configuration
     routes TEXT NOT NULL,            -- its routes as JSON, for relays with another configuration
@@ -166,28 +169,43 @@ CREATE TABLE outbox_relay (
     lease INTEGER NOT NULL           -- how long it is, in microseconds
 ) STRICT;
 
--- Who works on which lane. epoch counts changes of hands. crashed_by lists owners in a row that vanished while they held the
--- lane; one that shows that it lives is taken off. suspect: the messages that an owner was working on and on nothing else,
--- after such crashes (their lowest and highest number; the id and the sink if it is one), suspect_by: the owner that works on
--- them now, suspect_crashed_by: those that vanished while they did. Lists have a space behind every owner.
+-- What relays say about their work, every second or so, for operators: one row per relay, whose sink is '', and one per sink of
+-- it. They go with the relay. No decision depends on them.
+CREATE TABLE outbox_figure (
+    owner TEXT NOT NULL,
+    sink TEXT NOT NULL,
+    written_at INTEGER NOT NULL,
+    figures TEXT NOT NULL,           -- as JSON
+    PRIMARY KEY (owner, sink)
+) STRICT, WITHOUT ROWID;
+-- A trigger, because SQLite checks foreign keys only for connections that ask for it.
+CREATE TRIGGER tr_outbox_figure AFTER DELETE ON outbox_relay
+BEGIN
+    DELETE FROM outbox_figure WHERE owner = OLD.owner;
+END;
+
+-- Which relay works on which lane. epoch counts changes of the owner. crashed_by lists consecutive owners that vanished while
+-- they held the lane; an owner that proves to be alive is removed from the list. The quarantine_ columns name the messages that
+-- an owner worked on alone after these crashes (lowest and highest number; id and sink if it is one message). quarantine_by:
+-- the owner that works on them now. quarantine_crashed_by: owners that vanished while they did. Lists have a space after each owner.
 CREATE TABLE outbox_lane (
     lane INTEGER PRIMARY KEY,
     epoch INTEGER NOT NULL DEFAULT 0,
     owner TEXT,
     crashed_by TEXT NOT NULL DEFAULT '',
-    suspect_first INTEGER,
-    suspect_last INTEGER,
-    suspect_id TEXT,
-    suspect_leg TEXT,
-    suspect_by TEXT,
-    suspect_crashed_by TEXT NOT NULL DEFAULT ''
+    quarantine_first INTEGER,
+    quarantine_last INTEGER,
+    quarantine_id TEXT,
+    quarantine_sink TEXT,
+    quarantine_by TEXT,
+    quarantine_crashed_by TEXT NOT NULL DEFAULT ''
 ) STRICT;
 INSERT INTO outbox_lane (lane)
 WITH RECURSIVE numbers (lane) AS (SELECT 0 UNION ALL SELECT lane + 1 FROM numbers WHERE lane < 79)
 SELECT lane FROM numbers;
 
--- Idempotency keys within their window, whether or not the first message is still here. is_stored: its message was
--- written, so that the very same message, emitted again by a producer that does not know how its commit ended, is not.
+-- Idempotency keys within their window; the first message may be deleted already. is_stored: the message was written. A
+-- producer that does not know whether its commit succeeded may emit the same message again: it is not written a second time.
 CREATE TABLE outbox_dedup (
     id TEXT NOT NULL,
     until INTEGER NOT NULL,
@@ -216,7 +234,7 @@ CREATE TABLE outbox_control (
     PRIMARY KEY (kind, name)
 ) STRICT;
 
--- What operators did.
+-- The audit: actions of operators.
 CREATE TABLE outbox_audit (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     at INTEGER NOT NULL DEFAULT (CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)),
@@ -226,22 +244,23 @@ CREATE TABLE outbox_audit (
     affected INTEGER NOT NULL
 ) STRICT;
 
--- Settings that the database itself acts on.
+-- Settings that the database itself uses.
 CREATE TABLE outbox_setting (
     name TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
 ) STRICT;
 INSERT INTO outbox_setting (name, value) VALUES
     ('dedup_window_seconds', '604800'),
-    ('inbox_window_seconds', '2592000'),
+    ('inbox_retention_seconds', '2592000'),
     ('max_payload_bytes', '16777216');
 
--- A message of which something is larger than may be is refused, with its name. Texts may be as long as the library lets
--- them be. A text has at most four bytes a character: most are not looked at closer. The settings may allow larger payloads.
-CREATE TRIGGER tr_outbox_limit_message AFTER INSERT ON outbox_message
-WHEN length(NEW.payload) > 4194304 OR length(NEW.topic) > 256 OR length(NEW.key) > 256 OR length(NEW.headers) > 1536
-    OR length(NEW.content_type) > 256 OR length(NEW.aggregate_type) > 256 OR length(NEW.aggregate_id) > 256
-    OR length(NEW.idempotency_key) > 256
+-- An INSERT here checks the sizes of a message: too large a value is refused, and the error names it.
+-- The limits of texts are those of the library. The settings may allow larger payloads. This view has no rows.
+CREATE VIEW outbox_size AS
+SELECT NULL AS payload, NULL AS topic, NULL AS key, NULL AS headers, NULL AS content_type, NULL AS aggregate_type,
+    NULL AS aggregate_id, NULL AS idempotency_key
+WHERE false;
+CREATE TRIGGER tr_outbox_size INSTEAD OF INSERT ON outbox_size
 BEGIN
     SELECT RAISE(ABORT, 'a message is too large: payload: more bytes than max_payload_bytes in outbox_setting')
     WHERE length(CAST(NEW.payload AS BLOB)) > max(16777216, coalesce(
@@ -264,9 +283,22 @@ BEGIN
     WHERE length(CAST(NEW.idempotency_key AS BLOB)) > 1024;
 END;
 
--- Runs only for messages with an idempotency key or a schedule, as its WHEN says. Before the insert seq and lane would
--- not be known yet, so it runs after it; all of it is one statement, which stands or falls as a whole.
--- A producer may have taken the idempotency key for this id already, to learn who holds it: that is no duplicate.
+-- A character has at most four bytes: most messages need no closer check.
+CREATE TRIGGER tr_outbox_limit_message AFTER INSERT ON outbox_message
+WHEN length(NEW.payload) > 4194304 OR length(NEW.topic) > 256 OR length(NEW.key) > 256 OR length(NEW.headers) > 1536
+    OR length(NEW.content_type) > 256 OR length(NEW.aggregate_type) > 256 OR length(NEW.aggregate_id) > 256
+    OR length(NEW.idempotency_key) > 256
+BEGIN
+    INSERT INTO outbox_size (
+        payload, topic, key, headers, content_type, aggregate_type, aggregate_id, idempotency_key)
+    VALUES (
+        NEW.payload, NEW.topic, NEW.key, NEW.headers, NEW.content_type, NEW.aggregate_type, NEW.aggregate_id,
+        NEW.idempotency_key);
+END;
+
+-- Runs only for messages with an idempotency key or a schedule (see WHEN). It runs after the insert, because seq and lane
+-- are not known before it; insert and trigger are one atomic statement.
+-- A producer may have taken the idempotency key for this id already, to learn which message owns it: that is no duplicate.
 CREATE TRIGGER tr_outbox_after_insert AFTER INSERT ON outbox_message
 WHEN NEW.idempotency_key IS NOT NULL OR NEW.available_at IS NOT NULL
 BEGIN
@@ -274,7 +306,7 @@ BEGIN
     FROM outbox_dedup
     WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND id <> NEW.id
         AND until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER);
-    -- The very same message was written before.
+    -- The same message was written before.
     DELETE FROM outbox_message WHERE seq = NEW.seq AND EXISTS (
         SELECT 1 FROM outbox_dedup
         WHERE topic = NEW.topic AND idempotency_key = NEW.idempotency_key AND is_stored
@@ -298,29 +330,34 @@ BEGIN
         NEW.aggregate_type, NEW.aggregate_id, NEW.idempotency_key, NEW.payload
     WHERE NEW.available_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
         AND EXISTS (SELECT 1 FROM outbox_message WHERE seq = NEW.seq);
-    -- By what was just inserted and not by the clock once more: the message must be in exactly one of both tables.
+    -- By the row just inserted, not by the clock again: the message must be in exactly one of the two tables.
     DELETE FROM outbox_message WHERE seq = NEW.seq AND EXISTS (
-        SELECT 1 FROM outbox_waiting WHERE lane = NEW.lane AND seq = NEW.seq AND leg = '' AND id = NEW.id);
+        SELECT 1 FROM outbox_waiting WHERE lane = NEW.lane AND seq = NEW.seq AND sink = '' AND id = NEW.id);
 END;
 
--- Every message with the status that operators know.
+-- Every delivery, and every message that is not routed yet, with the status that operators see.
 CREATE VIEW outbox_all AS
-SELECT 'pending' AS status, lane, seq, id, topic, key, '' AS leg, aggregate_type, aggregate_id, schema_version,
+SELECT 'pending' AS status, lane, seq, id, topic, key, '' AS sink, aggregate_type, aggregate_id, schema_version,
     idempotency_key, content_type, headers, payload, priority, max_attempts, 0 AS attempts, NULL AS last_error,
-    created_at, available_at, expires_at, NULL AS due_at, NULL AS detail, NULL AS ended_at
+    created_at, available_at, expires_at, NULL AS due_at, NULL AS detail, NULL AS ended_at, NULL AS history
 FROM outbox_message
 UNION ALL
-SELECT CASE WHEN attempts = 0 THEN 'pending' ELSE 'retry' END, lane, seq, id, topic, key, leg, aggregate_type,
+SELECT CASE
+        WHEN state IN ('scheduled', 'deferred') THEN state
+        WHEN state = 'blocked' AND due_at IS NULL THEN 'blocked'
+        WHEN attempts = 0 THEN 'pending'
+        ELSE 'retry'
+    END, lane, seq, id, topic, key, sink, aggregate_type,
     aggregate_id, schema_version, idempotency_key, content_type, headers, payload, priority, max_attempts, attempts,
-    last_error, created_at, available_at, expires_at, due_at, state, NULL
+    last_error, created_at, available_at, expires_at, due_at, state, NULL, history
 FROM outbox_waiting
 UNION ALL
-SELECT 'dead', lane, seq, id, topic, key, leg, aggregate_type, aggregate_id, schema_version, idempotency_key,
+SELECT 'dead', lane, seq, id, topic, key, sink, aggregate_type, aggregate_id, schema_version, idempotency_key,
     content_type, headers, payload, priority, max_attempts, attempts, last_error, created_at, available_at, expires_at,
-    NULL, reason, dead_at
+    NULL, reason, dead_at, history
 FROM outbox_dead
 UNION ALL
-SELECT 'delivered', lane, seq, id, topic, key, leg, aggregate_type, aggregate_id, schema_version, idempotency_key,
+SELECT 'delivered', lane, seq, d.id, topic, d.key, s.value, aggregate_type, aggregate_id, schema_version, idempotency_key,
     content_type, headers, payload, priority, max_attempts, attempts, NULL, created_at, available_at, expires_at, NULL,
-    NULL, delivered_at
-FROM outbox_delivered;
+    NULL, delivered_at, coalesce(history, '[]')
+FROM outbox_delivered AS d CROSS JOIN json_each(d.sinks) AS s;

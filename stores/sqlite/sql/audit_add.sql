@@ -1,2 +1,2 @@
--- Another batch of a command. Parameters: the row that the first one has written, affected.
+-- Another batch of a command. Parameters: the row that the first batch wrote, affected.
 UPDATE outbox_audit SET affected = affected + ?2 WHERE id = ?1

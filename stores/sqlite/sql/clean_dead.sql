@@ -1,4 +1,4 @@
--- Dead letters that were kept long enough. One that blocks its key is not old, but unsolved. Parameters: how old in
+-- Dead letters whose retention is over. One that blocks its key is never deleted here. Parameters: minimum age in
 -- microseconds, how many at most.
 DELETE FROM outbox_dead WHERE rowid IN (
     SELECT rowid FROM outbox_dead

@@ -1,20 +1,20 @@
--- Whether there is anything to do: asked first, because relays ask every few seconds and the write lock is everybody's.
+-- Whether there is anything to do: asked first, because relays ask every few seconds and share the write lock.
 SELECT EXISTS (
         SELECT 1 FROM outbox_relay
         WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
             OR until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + lease + lease / 5)
     OR EXISTS (SELECT 1 FROM outbox_lane WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM outbox_relay));
 
--- Strikes off relays whose lease has run out, or ends further ahead than it is long.
+-- Deletes relays whose lease has expired, or ends further in the future than its length.
 DELETE FROM outbox_relay
 WHERE until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
     OR until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + lease + lease / 5;
 
--- Frees the lanes of relays that are not there (any more).
+-- Frees the lanes of relays that do not exist (any more).
 UPDATE outbox_lane
--- Twenty crashes are counted.
-SET owner = NULL, epoch = epoch + 1, suspect_by = NULL,
+-- At most twenty crashes.
+SET owner = NULL, epoch = epoch + 1, quarantine_by = NULL,
     crashed_by = substr(crashed_by || owner || ' ', -20 * 37),
-    suspect_crashed_by = CASE WHEN suspect_by IS owner THEN substr(suspect_crashed_by || owner || ' ', -20 * 37)
-        ELSE suspect_crashed_by END
+    quarantine_crashed_by = CASE WHEN quarantine_by IS owner THEN substr(quarantine_crashed_by || owner || ' ', -20 * 37)
+        ELSE quarantine_crashed_by END
 WHERE owner IS NOT NULL AND owner NOT IN (SELECT owner FROM outbox_relay);

@@ -1,17 +1,11 @@
--- All legs of one message. Parameter: the ways to write its id.
-SELECT shown.status, shown.id, shown.topic, shown.leg, shown.key, shown.lane, shown.seq, shown.aggregate_type,
-    shown.aggregate_id, shown.schema_version, shown.idempotency_key, shown.content_type, shown.headers, substr(CAST(shown.payload AS BLOB), 1, 16777216),
-    shown.priority, shown.attempts, shown.max_attempts, shown.last_error, shown.detail, shown.created_at, shown.due_at,
-    shown.expires_at, shown.ended_at,
-    CASE
-        WHEN shown.status = 'dead' THEN (
-            SELECT history FROM outbox_dead AS dead
-            WHERE dead.id = shown.id AND dead.lane = shown.lane AND dead.seq = shown.seq AND dead.leg = shown.leg)
-        WHEN shown.status <> 'delivered' THEN (
-            SELECT history FROM outbox_waiting AS waiting
-            WHERE waiting.lane = shown.lane AND waiting.seq = shown.seq AND waiting.leg = shown.leg
-                AND waiting.id = shown.id)
-    END AS history, length(CAST(shown.payload AS BLOB))
+-- All deliveries of one message. Parameter: the spellings of its id.
+SELECT
+    shown.status, shown.sink, shown.lane, shown.seq, shown.attempts, shown.last_error, shown.detail, shown.created_at,
+    shown.due_at, shown.expires_at, shown.ended_at, shown.history,
+    CASE WHEN length(CAST(shown.headers AS BLOB)) <= 1048576 THEN shown.headers END AS headers,
+    shown.headers IS NOT NULL AS has_headers,
+    substr(CAST(shown.payload AS BLOB), 1, 16777216) AS payload, length(CAST(shown.payload AS BLOB)) AS payload_bytes,
+    {shown.shown}
 FROM outbox_all AS shown
 WHERE shown.id IN (SELECT value FROM json_each(?1))
-ORDER BY shown.created_at, shown.seq, shown.leg
+ORDER BY shown.created_at, shown.seq, shown.sink

@@ -1,3 +1,3 @@
--- What counts up when a backup is written into the file, or its tables change. The last number that was given is asked by the
--- first statement of read_ready.sql.
+-- A counter that increases when a backup is written into the file, or its tables change. The first statement of
+-- read_ready.sql reads the last assigned number.
 PRAGMA schema_version

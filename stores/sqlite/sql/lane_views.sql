@@ -1,4 +1,5 @@
--- All lanes, who holds them, and how much is ready in them. A lease that ends further ahead than it is long is none.
+-- All lanes, their owners and their numbers of ready rows. A lease that ends further in the future than its length is not
+-- valid.
 SELECT held.lane, held.epoch, held.owner, relay.name,
     CASE WHEN relay.until <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)
             + relay.lease + relay.lease / 5

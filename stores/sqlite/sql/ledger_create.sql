@@ -1,4 +1,4 @@
--- The ledger of the steps that were applied.
+-- The table of applied steps.
 CREATE TABLE IF NOT EXISTS outbox_migration (
     version INTEGER PRIMARY KEY,
     name TEXT NOT NULL,

@@ -1,2 +1,2 @@
--- Sets a pause; one that is there stays as it was. Parameters: kind, name, by whom.
+-- Sets a pause; an existing pause stays as it is. Parameters: kind, name, by whom.
 INSERT INTO outbox_control (kind, name, paused_by) VALUES (?1, ?2, ?3) ON CONFLICT (kind, name) DO NOTHING

@@ -1,2 +1,2 @@
--- What operators have paused.
+-- The pauses of operators.
 SELECT kind, name FROM outbox_control ORDER BY kind, name

@@ -1,30 +1,28 @@
--- Dead letters that fit a filter and do not wait already. Parameters: the filter, by when they had died, or NULL.
--- Followers of one that blocked wait for it as before, and are let go when it is settled.
+-- Dead letters that match a filter and have no waiting row. Parameters: the filter, latest time of death, or NULL.
+-- Followers of a dead letter that blocked still wait for it until it is settled.
 SELECT rowid FROM outbox_dead AS dead
-WHERE (?2 IS NULL OR ?2 = 'dead') AND (?13 IS NULL OR dead_at <= ?13)
+WHERE (?2 IS NULL OR ?2 = 'dead') AND (?18 IS NULL OR dead_at <= ?18) AND (?15 IS NULL OR reason = ?15)
+    AND (?16 IS NULL OR dead_at >= ?16) AND (?17 IS NULL OR dead_at < ?17)
     AND NOT EXISTS (
         SELECT 1 FROM outbox_waiting AS waiting
-        WHERE waiting.lane = dead.lane AND waiting.seq = dead.seq AND waiting.leg = dead.leg
+        WHERE waiting.lane = dead.lane AND waiting.seq = dead.seq AND waiting.sink = dead.sink
             AND waiting.id = dead.id)
     AND
 {filter}
-ORDER BY seq, leg, id;
+ORDER BY seq, sink, id;
 
--- Brings one back, unless it waits already. Without its date if it has expired: otherwise it would die again at
--- once. Parameter: its rowid.
+-- Copies one to the waiting table, unless it has a row there. The expiry date of an expired message is removed: otherwise
+-- it would die again immediately. Parameter: its rowid.
 INSERT INTO outbox_waiting (
-    lane, priority, max_attempts, attempts, seq, due_at, created_at, leg, state, last_error, history,
-    id, schema_version, available_at, expires_at, topic, key, content_type, headers,
-    aggregate_type, aggregate_id, idempotency_key, payload)
+    lane, seq, key, expires_at, attempts, due_at, sink, state, last_error, history,
+    {columns})
 SELECT
-    lane, priority, max_attempts, 0, seq, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER),
-    created_at, leg, 'retry', last_error, history,
-    id, schema_version, available_at,
-    CASE WHEN expires_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN expires_at END, topic, key, content_type, headers,
-    aggregate_type, aggregate_id, idempotency_key, payload
+    lane, seq, key, CASE WHEN expires_at > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) THEN expires_at END,
+    0, CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER), sink, 'retry', last_error, history,
+    {columns}
 FROM outbox_dead
 WHERE rowid = ?1
-ON CONFLICT (lane, seq, leg, id) DO NOTHING;
+ON CONFLICT (lane, seq, sink, id) DO NOTHING;
 
--- Takes it out of the dead letters.
+-- Deletes the dead letter.
 DELETE FROM outbox_dead WHERE rowid = ?1;

@@ -1,2 +1,2 @@
--- A waiting row whose sink confirmed it. Parameters: lane, seq, leg, id.
-DELETE FROM outbox_waiting WHERE lane = ?1 AND seq = ?2 AND leg = ?3 AND id = ?4
+-- A waiting row whose sink confirmed it. Parameters: lane, seq, sink, id.
+DELETE FROM outbox_waiting WHERE lane = ?1 AND seq = ?2 AND sink = ?3 AND id = ?4

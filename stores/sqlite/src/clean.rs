@@ -1,8 +1,8 @@
-//! Room: clean. What has served its time goes, some at a time, so that nobody waits long for the write lock.
+//! Part: clean. What has served its time goes, some at a time, so that nobody waits long for the write lock.
 
 use rusqlite::{Connection, Transaction, params};
 use sendoff::Result;
-use sendoff::store::{Action, CleanCount, Cleaned, Command, Windows};
+use sendoff::store::{Action, CleanCount, Cleaned, Command, Retention};
 
 use crate::clock::micros;
 use crate::lease::write;
@@ -30,7 +30,7 @@ impl Inner {
             allowance.delete_by_age(&tx, sql.clean_inbox.first(), None)?;
             if let Some(retention) = retention {
                 allowance.delete_by_age(&tx, sql.clean_delivered.first(), Some(retention))?;
-                allowance.delete_by_age(&tx, sql.clean_items.first(), Some(retention))?;
+                allowance.delete_by_age(&tx, sql.clean_jobs.first(), Some(retention))?;
             }
             if let Some(age) = dead {
                 allowance.delete_by_age(&tx, sql.clean_dead.first(), Some(age))?;
@@ -38,13 +38,13 @@ impl Inner {
             tx.commit()?;
             Ok(allowance.deleted)
         };
-        self.operate.call("what is old could not be cleaned up", work).await
+        self.operate.call("expired rows could not be deleted", work).await
     }
 
-    pub(crate) async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
-        let (sql, dedup) = (self.sql.clone(), windows.dedup);
+    pub(crate) async fn clean_count(&self, retention: &Retention) -> Result<CleanCount> {
+        let (sql, dedup) = (self.sql.clone(), retention.dedup);
         let [delivered, dead, inbox] =
-            [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+            [retention.delivered, retention.dead, retention.inbox].map(|window| window.map(micros));
         let work = move |connection: &mut Connection| {
             let mut statement = connection.prepare_cached(sql.clean_count.first())?;
             statement.query_row(params![delivered, dead, dedup, inbox], |row| {
@@ -54,19 +54,19 @@ impl Inner {
                 })
             })
         };
-        self.operate.call("what is old could not be counted", work).await
+        self.operate.call("expired rows could not be counted", work).await
     }
 
     /// By an operator, by windows of their own.
-    pub(crate) async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+    pub(crate) async fn clean_up(&self, retention: &Retention, limit: usize, command: &mut Command) -> Result<Cleaned> {
         let batch = Batch {
-            what: "what is old could not be cleaned up",
+            what: "expired rows could not be deleted",
             action: Action::CleanUp,
-            asked: windows.asked().to_string(),
+            asked: retention.asked().to_string(),
         };
-        let windows = *windows;
+        let retention = *retention;
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
-            let Allowance { left, deleted } = clean_up(tx, sql, &windows, limit)?;
+            let Allowance { left, deleted } = clean_up(tx, sql, &retention, limit)?;
             let more = left == 0;
             Ok(Cleaned { deleted, more })
         };
@@ -74,17 +74,18 @@ impl Inner {
     }
 }
 
-fn clean_up(tx: &Transaction<'_>, sql: &Sql, windows: &Windows, limit: usize) -> rusqlite::Result<Allowance> {
-    let [delivered, dead, inbox] = [windows.delivered, windows.dead, windows.inbox].map(|window| window.map(micros));
+fn clean_up(tx: &Transaction<'_>, sql: &Sql, retention: &Retention, limit: usize) -> rusqlite::Result<Allowance> {
+    let [delivered, dead, inbox] =
+        [retention.delivered, retention.dead, retention.inbox].map(|window| window.map(micros));
     let mut allowance = Allowance::of(limit);
     if delivered.is_some() {
         allowance.delete_by_age(tx, sql.clean_delivered.first(), delivered)?;
-        allowance.delete_by_age(tx, sql.clean_items.first(), delivered)?;
+        allowance.delete_by_age(tx, sql.clean_jobs.first(), delivered)?;
     }
     if dead.is_some() {
         allowance.delete_by_age(tx, sql.clean_dead.first(), dead)?;
     }
-    if windows.dedup {
+    if retention.dedup {
         allowance.delete(tx, sql.clean_dedup.first())?;
     }
     if inbox.is_some() {

@@ -1,4 +1,4 @@
-//! What a SQLite store has to know.
+//! Where the database is, and the names of its tables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,28 +6,31 @@ use std::time::Duration;
 use sendoff::emit::Names;
 use sendoff::{Error, ErrorKind, Result};
 
-/// Where the outbox is and how to treat it.
+/// The settings of a [`crate::SqliteStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
+#[non_exhaustive]
 pub struct SqliteConfig {
     /// The database file. `sendoff migrate` creates it; nothing else does, so that a mistyped path is found out.
     pub path: PathBuf,
     /// What the tables are called. SQLite has no schemas, so only the prefix may be set.
     pub names: Names,
-    /// How long delivered messages are kept; `None`: not at all.
+    /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
     pub retention: Option<Duration>,
-    /// How long dead letters are kept; `None`: until an operator acts. Those that block their key always are.
+    /// How long dead letters are kept; `None`: until an operator acts. Dead letters that block their key are never deleted.
     pub dead_retention: Option<Duration>,
-    /// How long idempotency keys are remembered; `None`: as long as the settings in the tables say, 7 days at first.
+    /// How long idempotency keys are kept; `None`: the setting in the tables, 7 days by default.
     pub dedup_window: Option<Duration>,
-    /// How long notes of consumers are remembered; `None`: as long as the settings in the tables say, 30 days at first.
-    pub inbox_window: Option<Duration>,
+    /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
+    pub inbox_retention: Option<Duration>,
+    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
+    pub job_max_attempts: Option<u16>,
     /// How long to wait for another program's transaction before giving up with [`ErrorKind::Busy`].
     pub busy_timeout: Duration,
 }
 
 impl SqliteConfig {
-    /// The outbox in this file, with the usual names, keeping nothing that was delivered.
+    /// The default settings for the database in the file `path`.
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
@@ -35,43 +38,50 @@ impl SqliteConfig {
             retention: None,
             dead_retention: None,
             dedup_window: None,
-            inbox_window: None,
+            inbox_retention: None,
+            job_max_attempts: None,
             busy_timeout: Duration::from_secs(5),
         }
     }
 
-    /// Other table names than `outbox_…`.
+    /// Sets the table names.
     pub fn names(mut self, names: Names) -> Self {
         self.names = names;
         self
     }
 
-    /// Keeps delivered messages for so long.
-    pub fn retention(mut self, retention: Duration) -> Self {
-        self.retention = Some(retention);
+    /// Keeps delivered messages this long.
+    pub fn retention(mut self, retention: Option<Duration>) -> Self {
+        self.retention = retention;
         self
     }
 
-    /// Keeps dead letters for so long.
-    pub fn dead_retention(mut self, retention: Duration) -> Self {
-        self.dead_retention = Some(retention);
+    /// Keeps dead letters this long.
+    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
+        self.dead_retention = retention;
         self
     }
 
-    /// Remembers idempotency keys for so long. [Written into the tables](sendoff::store::MigrateStore::write_windows), it
+    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
     /// counts for all producers.
-    pub fn dedup_window(mut self, window: Duration) -> Self {
-        self.dedup_window = Some(window);
+    pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
+        self.dedup_window = window;
         self
     }
 
-    /// Remembers notes of consumers for so long, in the same way.
-    pub fn inbox_window(mut self, window: Duration) -> Self {
-        self.inbox_window = Some(window);
+    /// Keeps inbox records this long, in the same way.
+    pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
+        self.inbox_retention = window;
         self
     }
 
-    /// Waits so long for another program's transaction.
+    /// Tries a job that has no limit of its own this often, in the same way.
+    pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
+        self.job_max_attempts = most;
+        self
+    }
+
+    /// Sets the time limit for another program's transaction.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self
@@ -82,13 +92,13 @@ impl SqliteConfig {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("the schema {schema:?} cannot be used"))
                     .because("SQLite has no schemas")
-                    .next_step("leave it out, and tell several outboxes in one file apart by their table prefix"),
+                    .next_step("remove the schema; use table prefixes for several outboxes in one file"),
             );
         }
         if self.path.as_os_str().is_empty() || self.path.as_os_str() == ":memory:" {
             return Err(Error::new(ErrorKind::Invalid, "the outbox needs a database file")
-                .because("the store has several connections, and each would see a memory of its own")
-                .next_step("give the path of a file"));
+                .because("the store has several connections, and each would have a separate in-memory database")
+                .next_step("set the path of a file"));
         }
         Ok(())
     }

@@ -83,7 +83,7 @@ impl Connect {
                     *open = None;
                     tracing::debug!(
                         event = "file_replaced",
-                        "another file is at the path of the database: it is opened anew"
+                        "the database file was replaced; opening the new one"
                     );
                     if is_cut_off {
                         return Err(self.is_replaced("in the middle of a transaction"));
@@ -116,14 +116,14 @@ impl Connect {
 
     fn is_replaced(&self, when: &str) -> Error {
         Error::new(ErrorKind::Unreachable, "the database file was replaced")
-            .because(format!("another one was put at {} {when}", self.path.display()))
-            .next_step("try again: it is opened anew")
+            .because(format!("there is another file at {} {when}", self.path.display()))
+            .next_step("try again: the new file will be opened")
     }
 
     fn is_gone(&self) -> Error {
-        Error::new(ErrorKind::Unreachable, "the database file is gone")
-            .because(format!("nothing is at {} any more", self.path.display()))
-            .next_step("put it back; restore backups as the documentation of the SQLite store says")
+        Error::new(ErrorKind::Unreachable, "the database file was removed")
+            .because(format!("there is no file at {} any more", self.path.display()))
+            .next_step("restore the file; see the documentation of the SQLite store for restoring backups")
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -132,8 +132,8 @@ impl Connect {
         if self.purpose == Purpose::Migrate {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         } else if !self.path.exists() {
-            return Err(Error::new(ErrorKind::SchemaMissing, "the database file is not there")
-                .because(format!("nothing is at {}", self.path.display()))
+            return Err(Error::new(ErrorKind::SchemaMissing, "the database file does not exist")
+                .because(format!("there is no file at {}", self.path.display()))
                 .next_step("check the path, or run `sendoff migrate` to create it"));
         }
         Connection::open_with_flags(&self.path, flags)
@@ -158,7 +158,7 @@ impl Connect {
         if mode != "wal" {
             let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
             if mode != "wal" {
-                tracing::warn!(event = "wal_refused", %mode, "the database cannot use a write-ahead log: reading and writing wait for each other");
+                tracing::warn!(event = "wal_refused", %mode, "the database cannot use a write-ahead log: reads and writes block each other");
             }
         }
         Ok(())

@@ -1,149 +1,132 @@
 //! A row as a message. Whatever another program wrote, one row never spoils the rest of a page.
 
 use std::sync::Arc;
+use std::time::SystemTime;
 
-use bytes::Bytes;
-use rusqlite::Row as SqliteRow;
 use rusqlite::types::ValueRef;
-use sendoff::store::{Delivery, Place, Room, Row};
-use sendoff::{Headers, Uuid};
+use rusqlite::{Row as SqliteRow, Statement};
+use sendoff::columns::{ColumnSource, Positions, ShownPositions, position};
+use sendoff::store::{Outgoing, Row, RowRef, Table};
 
 use crate::clock::to_time;
 use crate::row_id;
 
-/// The leg of a row that names one.
-pub(crate) fn leg(text: &str) -> Option<Arc<str>> {
+/// The delivery of a row that names one.
+pub(crate) fn sink(text: &str) -> Option<Arc<str>> {
     (!text.is_empty()).then(|| text.into())
 }
 
-/// A row of `read_ready.sql` or `read_due.sql`, whose columns are the same.
-pub(crate) fn row(row: &SqliteRow<'_>, place: Place) -> Row {
-    match message(row, &place) {
-        Ok((delivery, false)) => Row::Message(Arc::new(delivery)),
-        Ok((delivery, true)) => Row::Expired(Arc::new(delivery)),
-        Err(why) => Row::Unreadable { place, why },
+/// Where the columns of a statement of `read_ready.sql` or `read_due.sql` are.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReadColumns {
+    seq: usize,
+    lane: usize,
+    /// A ready row was never tried.
+    attempts: Option<usize>,
+    message: Positions,
+}
+
+impl ReadColumns {
+    pub(crate) fn of(statement: &Statement<'_>) -> rusqlite::Result<Self> {
+        let names = statement.column_names();
+        Ok(Self {
+            seq: position(&names, "seq").map_err(missing)?,
+            lane: position(&names, "lane").map_err(missing)?,
+            attempts: position(&names, "attempts").ok(),
+            message: Positions::find(&names).map_err(missing)?,
+        })
+    }
+
+    /// The place of a ready row.
+    pub(crate) fn ready_row_ref(&self, row: &SqliteRow<'_>) -> rusqlite::Result<RowRef> {
+        ready_row_ref(row, [self.seq, self.lane, self.message.id])
+    }
+
+    /// A row as it is at this time.
+    pub(crate) fn row(&self, found: &SqliteRow<'_>, row_ref: RowRef, now: SystemTime) -> Row {
+        match Outgoing::read(&Source(found), &self.message, self.attempts, row_ref.clone()) {
+            Ok(outgoing) if outgoing.expires_at.is_some_and(|at| at <= now) => Row::Expired(Arc::new(outgoing)),
+            Ok(outgoing) => Row::Message(Arc::new(outgoing)),
+            Err(why) => Row::Unreadable { row_ref, why },
+        }
     }
 }
 
-/// How many bytes it has. What is no message was read all the same.
+/// Where the columns are that an operator is shown.
+pub(crate) fn shown_columns(statement: &Statement<'_>) -> rusqlite::Result<ShownPositions> {
+    ShownPositions::find(&statement.column_names()).map_err(missing)
+}
+
+/// The driver has no kind for it; this one is shown in the words of its source.
+pub(crate) fn missing(error: sendoff::Error) -> rusqlite::Error {
+    rusqlite::Error::ToSqlConversionFailure(Box::new(error))
+}
+
+/// The place of a ready row, with its number, lane and id in these columns.
+pub(crate) fn ready_row_ref(row: &SqliteRow<'_>, [seq, lane, id]: [usize; 3]) -> rusqlite::Result<RowRef> {
+    Ok(RowRef {
+        table: Table::Ready,
+        seq: row.get(seq)?,
+        lane: row.get(lane)?,
+        id: row_id::read(row.get_ref(id)?),
+        sink: None,
+        locator: 0,
+    })
+}
+
+/// Its size in bytes. Unreadable rows count, too, because they were read.
 pub(crate) fn size(found: &SqliteRow<'_>, row: &Row) -> usize {
     let bytes = |at| found.get_ref(at).ok()?.as_bytes_or_null().ok()?.map(<[u8]>::len);
     match row {
         Row::Message(_) | Row::Expired(_) => row.bytes(),
-        Row::Unreadable { .. } => (ID..=ID + 9).filter_map(bytes).sum(),
+        Row::Unreadable { .. } => (0..found.as_ref().column_count()).filter_map(bytes).sum(),
     }
 }
 
-/// The column of the id in a row with its contents.
-pub(crate) const ID: usize = 5;
+/// A row of the driver.
+pub(crate) struct Source<'a, 'stmt>(pub(crate) &'a SqliteRow<'stmt>);
 
-/// The place of a ready row, whose id is in this column.
-pub(crate) fn ready_place(row: &SqliteRow<'_>, id: usize) -> rusqlite::Result<Place> {
-    Ok(Place {
-        room: Room::Ready,
-        seq: row.get(0)?,
-        lane: row.get(1)?,
-        id: row_id::read(row.get_ref(id)?),
-        leg: None,
-        spot: 0,
-    })
-}
-
-type Unreadable = String;
-
-fn message(row: &SqliteRow<'_>, place: &Place) -> Result<(Delivery, bool), Unreadable> {
-    let expired = number(row, 4, "expires_at", 0, 1)? == Some(1);
-    let topic = text(row, 6, "topic")?.unwrap_or_default();
-    if topic.is_empty() {
-        return Err("the topic is empty".to_owned());
+impl Source<'_, '_> {
+    fn value(&self, at: usize) -> Result<ValueRef<'_>, &'static str> {
+        self.0.get_ref(at).map_err(|_| "cannot be read")
     }
-    let headers = match text(row, 9, "headers")? {
-        None => Headers::new(),
-        Some(json) => Headers::from_json(&json).map_err(|error| error.what().to_owned())?,
-    };
-    let delivery = Delivery {
-        id: id(row, ID)?,
-        topic,
-        payload: payload(row, 7)?,
-        content_type: text(row, 8, "content_type")?,
-        headers,
-        key: text(row, 10, "key")?,
-        aggregate_type: text(row, 11, "aggregate_type")?,
-        aggregate_id: text(row, 12, "aggregate_id")?,
-        schema_version: small(row, 13, "schema_version", i64::from(i32::MIN), i64::from(i32::MAX))?,
-        idempotency_key: text(row, 14, "idempotency_key")?,
-        priority: small(row, 15, "priority", i64::from(i16::MIN), i64::from(i16::MAX))?.unwrap_or_default(),
-        created_at: to_time(number(row, 16, "created_at", i64::MIN, i64::MAX)?.unwrap_or_default()),
-        expires_at: number(row, 17, "expires_at", i64::MIN, i64::MAX)?.map(to_time),
-        attempts: small(row, 3, "attempts", 0, i64::from(i32::MAX))?.unwrap_or_default(),
-        max_attempts: small(row, 18, "max_attempts", 1, i64::from(i16::MAX))?,
-        place: place.clone(),
-    };
-    Ok((delivery, expired))
 }
 
-/// Any of the usual ways to write a UUID, because other languages have other habits.
-fn id(row: &SqliteRow<'_>, column: usize) -> Result<Uuid, Unreadable> {
-    let text = text_in(row, column, "id")?.unwrap_or_default();
-    Uuid::parse_str(text).map_err(|_| "the id is not a UUID".to_owned())
-}
-
-pub(crate) fn payload(row: &SqliteRow<'_>, column: usize) -> Result<Bytes, Unreadable> {
-    match value(row, column, "payload")? {
-        ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Ok(Bytes::copy_from_slice(bytes)),
-        ValueRef::Null | ValueRef::Integer(_) | ValueRef::Real(_) => {
-            Err("the payload is neither bytes nor text".to_owned())
+impl ColumnSource for Source<'_, '_> {
+    fn text(&self, at: usize) -> Result<Option<&str>, &'static str> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Text(bytes) => std::str::from_utf8(bytes).map(Some).map_err(|_| "is not UTF-8"),
+            ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Err("is not text"),
         }
     }
-}
 
-pub(crate) fn text(row: &SqliteRow<'_>, column: usize, name: &str) -> Result<Option<String>, Unreadable> {
-    Ok(text_in(row, column, name)?.map(str::to_owned))
-}
-
-fn text_in<'a>(row: &'a SqliteRow<'_>, column: usize, name: &str) -> Result<Option<&'a str>, Unreadable> {
-    match value(row, column, name)? {
-        ValueRef::Null => Ok(None),
-        ValueRef::Text(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Ok(Some(text)),
-            Err(_) => Err(format!("the column {name} is not UTF-8")),
-        },
-        ValueRef::Integer(_) | ValueRef::Real(_) | ValueRef::Blob(_) => Err(format!("the column {name} is no text")),
-    }
-}
-
-pub(crate) fn small<T: TryFrom<i64>>(
-    row: &SqliteRow<'_>,
-    column: usize,
-    name: &str,
-    least: i64,
-    most: i64,
-) -> Result<Option<T>, Unreadable> {
-    let out_of_range = || format!("the column {name} is out of range: {least} to {most}");
-    match number(row, column, name, least, most)? {
-        None => Ok(None),
-        Some(number) => T::try_from(number).map(Some).map_err(|_| out_of_range()),
-    }
-}
-
-pub(crate) fn number(
-    row: &SqliteRow<'_>,
-    column: usize,
-    name: &str,
-    least: i64,
-    most: i64,
-) -> Result<Option<i64>, Unreadable> {
-    match value(row, column, name)? {
-        ValueRef::Null => Ok(None),
-        ValueRef::Integer(number) if (least..=most).contains(&number) => Ok(Some(number)),
-        ValueRef::Integer(_) => Err(format!("the column {name} is out of range: {least} to {most}")),
-        ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => {
-            Err(format!("the column {name} is no whole number"))
+    fn bytes(&self, at: usize) -> Result<Option<&[u8]>, &'static str> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Blob(bytes) | ValueRef::Text(bytes) => Ok(Some(bytes)),
+            ValueRef::Integer(_) | ValueRef::Real(_) => Err("is neither bytes nor text"),
         }
     }
-}
 
-fn value<'a>(row: &'a SqliteRow<'_>, column: usize, name: &str) -> Result<ValueRef<'a>, Unreadable> {
-    row.get_ref(column)
-        .map_err(|_| format!("the column {name} cannot be read"))
+    fn integer(&self, at: usize) -> Result<Option<i64>, &'static str> {
+        match self.value(at)? {
+            ValueRef::Null => Ok(None),
+            ValueRef::Integer(number) => Ok(Some(number)),
+            ValueRef::Real(_) | ValueRef::Text(_) | ValueRef::Blob(_) => Err("is not an integer"),
+        }
+    }
+
+    fn time(&self, at: usize) -> Result<Option<SystemTime>, &'static str> {
+        Ok(self.integer(at)?.map(to_time))
+    }
+
+    fn lossy(&self, at: usize) -> Option<String> {
+        match self.value(at).ok()? {
+            ValueRef::Null => None,
+            ValueRef::Integer(number) => Some(number.to_string()),
+            ValueRef::Real(number) => Some(number.to_string()),
+            ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        }
+    }
 }

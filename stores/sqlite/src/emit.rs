@@ -1,4 +1,4 @@
-//! Room: emit. A transaction of the store's own, on a connection of its own.
+//! Part: emit. A transaction of the store's own, on a connection of its own.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -56,7 +56,7 @@ impl Inner {
             outbox: outbox.clone(),
         };
         transaction
-            .run("a transaction could not be begun", "BEGIN IMMEDIATE")
+            .run("a transaction could not be started", "BEGIN IMMEDIATE")
             .await?;
         Ok(Box::new(transaction))
     }
@@ -86,9 +86,8 @@ impl EmitTransaction for EmitTx {
         let work = move |connection: &mut Connection| Ok(outbox.emit_many_blocking(Borrowed(connection), messages));
         match &self.worker {
             Some(worker) => {
-                worker
-                    .call("the message could not be written to the outbox", work)
-                    .await?
+                let emitted = worker.call("the message could not be written to the outbox", work);
+                emitted.await?.map(Into::into)
             }
             None => Ok(Vec::new()),
         }

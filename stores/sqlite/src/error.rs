@@ -47,7 +47,7 @@ fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
     let Some(code) = error.sqlite_error_code() else {
         return (
             ErrorKind::Backend,
-            "this is a fault in Sendoff or in the table: please report it",
+            "the tables are damaged, or this is a bug in Sendoff: please report it",
         );
     };
     match code {
@@ -58,26 +58,26 @@ fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
         | ErrorCode::OperationAborted
         | ErrorCode::SchemaChanged => (
             ErrorKind::Busy,
-            "another program holds the write lock: it is tried again; keep transactions short",
+            "another program holds the write lock; trying again; keep its transactions short",
         ),
-        ErrorCode::CannotOpen => (ErrorKind::Unreachable, "check the path, its folder, and who may write there"),
+        ErrorCode::CannotOpen => (ErrorKind::Unreachable, "check that the path and its folder exist and are writable"),
         ErrorCode::SystemIoFailure => (ErrorKind::Unreachable, "check the disk and its file system"),
-        ErrorCode::DiskFull => (ErrorKind::Unreachable, "free some space on the disk"),
+        ErrorCode::DiskFull => (ErrorKind::Unreachable, "free space on the disk"),
         ErrorCode::PermissionDenied | ErrorCode::ReadOnly | ErrorCode::AuthorizationForStatementDenied => (
             ErrorKind::Denied,
-            "let the program write the file and the folder it is in: the log of changes is created next to it",
+            "allow the program to write the file and its folder: the write-ahead log is created next to the file",
         ),
-        ErrorCode::NotADatabase => (ErrorKind::Invalid, "check the path: this file is no SQLite database, or is encrypted"),
+        ErrorCode::NotADatabase => (ErrorKind::Invalid, "check the path: the file is not an SQLite database, or is encrypted"),
         ErrorCode::DatabaseCorrupt => (
             ErrorKind::Backend,
-            "the file is damaged: stop what uses it, and restore or recover it (`sqlite3 FILE .recover`)",
+            "the file is damaged: stop all programs that use it, then restore a backup or recover it (`sqlite3 FILE .recover`)",
         ),
         ErrorCode::NoLargeFileSupport | ErrorCode::TooBig | ErrorCode::OutOfMemory => {
-            (ErrorKind::Backend, "check the size of the message and the memory of this machine")
+            (ErrorKind::Backend, "check the size of the message and the free memory")
         }
         ErrorCode::ConstraintViolation => (
             ErrorKind::Backend,
-            "compare the outbox's tables with those of `sendoff migrate --dry-run`",
+            "compare the outbox's tables with the output of `sendoff migrate --dry-run`",
         ),
         ErrorCode::InternalMalfunction
         | ErrorCode::NotFound
@@ -86,7 +86,7 @@ fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
         | ErrorCode::ParameterOutOfRange
         | ErrorCode::Unknown
         // The driver may learn new codes.
-        | _ => (ErrorKind::Backend, "look the error up in SQLite's documentation, and report it if it is Sendoff's"),
+        | _ => (ErrorKind::Backend, "see the error code in SQLite's documentation; if it is a bug in Sendoff, please report it"),
     }
 }
 

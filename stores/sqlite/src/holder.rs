@@ -64,10 +64,10 @@ fn locked_by(locks: &str, file: FileId, at: u64) -> Option<u32> {
     locks.lines().find_map(|line| {
         let words: Vec<&str> = line.split_whitespace().collect();
         // A line with an arrow is about one who waits.
-        let [_, "POSIX", _, "WRITE", pid, place, first, last] = words[..] else {
+        let [_, "POSIX", _, "WRITE", pid, row_ref, first, last] = words[..] else {
             return None;
         };
-        let number: u64 = place.rsplit(':').next()?.parse().ok()?;
+        let number: u64 = row_ref.rsplit(':').next()?.parse().ok()?;
         let last = last.parse().unwrap_or(u64::MAX);
         let is_it = number == file.number() && (first.parse().ok()?..=last).contains(&at);
         // A process of another container has the number 0.
@@ -87,16 +87,16 @@ impl Holder {
         let Self { pid, name, is_stopped } = self;
         if *pid == own {
             let said = "this process itself holds the write lock, in another transaction".to_owned();
-            return (said, "it is tried again; keep transactions short".to_owned());
+            return (said, "trying again; keep transactions short".to_owned());
         }
         let name = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         if *is_stopped {
             let said = format!("process {pid}{name} holds the write lock and is stopped");
-            let next = format!("continue it (kill -CONT {pid}) or end it: until then nobody can write");
+            let next = format!("continue it (kill -CONT {pid}) or end it: until then no other process can write");
             return (said, next);
         }
         let said = format!("process {pid}{name} holds the write lock");
-        (said, "it is tried again; keep transactions short there".to_owned())
+        (said, "trying again; keep that process's transactions short".to_owned())
     }
 }
 
@@ -105,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_lock_is_found_by_its_file_and_its_place() {
+    fn a_lock_is_found_by_its_file_and_its_row_ref() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("a");
         std::fs::write(&path, "").unwrap();

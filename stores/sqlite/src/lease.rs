@@ -1,11 +1,11 @@
-//! Room: lease. Who works on which lane, and for how long.
+//! Part: lease. Who works on which lane, and for how long.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, Row, Transaction, TransactionBehavior, params};
-use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Place, RelayCard, Suspect};
+use sendoff::store::{Heartbeat, Lane, LaneGrant, LiveRelay, OwnerId, Quarantined, RelayCard, RowRef};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::clock::micros;
@@ -56,11 +56,11 @@ pub(crate) fn json(lanes: &[Lane]) -> String {
 }
 
 impl Inner {
-    pub(crate) async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+    pub(crate) async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let (sql, card) = (self.sql.clone(), card.clone());
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            tx.prepare_cached(sql.enlist.first())?.execute(params![
+            tx.prepare_cached(sql.register.first())?.execute(params![
                 owner.to_string(),
                 card.name,
                 micros(lease),
@@ -70,7 +70,7 @@ impl Inner {
             ])?;
             tx.commit()
         };
-        self.lease.call("the relay could not be enlisted", work).await
+        self.lease.call("the relay could not be registered", work).await
     }
 
     pub(crate) async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -133,19 +133,19 @@ impl Inner {
                 .execute(params![owner.to_string(), lanes])?;
             tx.commit()
         };
-        self.lease.call("lanes could not be given back", work).await
+        self.lease.call("lanes could not be released", work).await
     }
 
-    pub(crate) async fn retire(&self, owner: OwnerId) -> Result<()> {
+    pub(crate) async fn deregister(&self, owner: OwnerId) -> Result<()> {
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            for statement in [sql.retire.at(0), sql.retire.at(1), sql.retire.at(2)] {
+            for statement in [sql.deregister.at(0), sql.deregister.at(1), sql.deregister.at(2)] {
                 tx.prepare_cached(statement)?.execute([owner.to_string()])?;
             }
             tx.commit()
         };
-        self.lease.call("the relay could not be struck off", work).await
+        self.lease.call("the relay could not be deregistered", work).await
     }
 
     pub(crate) async fn evict(&self) -> Result<u64> {
@@ -162,49 +162,53 @@ impl Inner {
             tx.commit()?;
             Ok(freed)
         };
-        self.lease
-            .call("relays that are gone could not be struck off", work)
-            .await
+        self.lease.call("expired relays could not be evicted", work).await
     }
 
-    pub(crate) async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+    pub(crate) async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let (sql, lanes) = (self.sql.clone(), json(lanes));
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            tx.prepare_cached(sql.absolve.first())?
+            tx.prepare_cached(sql.clear_quarantine.first())?
                 .execute(params![owner.to_string(), lanes])?;
             tx.commit()
         };
         self.lease
-            .call("the crashes of lanes could not be forgotten", work)
+            .call("the quarantine of lanes could not be cleared", work)
             .await
     }
 
-    pub(crate) async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
-        let (sql, suspect) = (self.sql.clone(), Suspect::of(rows));
+    pub(crate) async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
+        let (sql, quarantined) = (self.sql.clone(), Quarantined::of(rows));
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
-            let suspect = suspect.as_ref();
-            let (first, last) = (suspect.map(|rows| rows.first), suspect.map(|rows| rows.last));
-            let id = suspect.and_then(|rows| rows.id.as_ref()).map(Id);
-            let leg = suspect.and_then(|rows| rows.leg.as_deref());
-            tx.prepare_cached(sql.suspect.first())?
-                .execute(params![owner.to_string(), lane, first, last, id, leg])?;
+            let quarantined = quarantined.as_ref();
+            let (first, last) = (quarantined.map(|rows| rows.first), quarantined.map(|rows| rows.last));
+            let id = quarantined.and_then(|rows| rows.id.as_ref()).map(Id);
+            let sink = quarantined.and_then(|rows| rows.sink.as_deref());
+            tx.prepare_cached(sql.quarantine.first())?.execute(params![
+                owner.to_string(),
+                lane,
+                first,
+                last,
+                id,
+                sink
+            ])?;
             tx.commit()
         };
         self.lease
-            .call("the message under suspicion could not be noted", work)
+            .call("the quarantined message could not be written", work)
             .await
     }
 }
 
 fn grant(row: &Row<'_>) -> rusqlite::Result<LaneGrant> {
-    let suspect = match row.get::<_, Option<i64>>(3)? {
+    let quarantined = match row.get::<_, Option<i64>>(3)? {
         None => None,
-        Some(first) => Some(Suspect {
+        Some(first) => Some(Quarantined {
             first,
             last: row.get::<_, Option<i64>>(4)?.unwrap_or(first),
-            leg: row.get::<_, Option<String>>(5)?.map(Into::into),
+            sink: row.get::<_, Option<String>>(5)?.map(Into::into),
             id: match row.get_ref(6)? {
                 ValueRef::Null => None,
                 id => Some(row_id::read(id)),
@@ -216,12 +220,12 @@ fn grant(row: &Row<'_>) -> rusqlite::Result<LaneGrant> {
         lane: row.get(0)?,
         epoch: row.get(1)?,
         crashes: row.get(2)?,
-        suspect,
+        quarantined,
     })
 }
 
 fn lease_lost(what: &str) -> Error {
     Error::new(ErrorKind::LeaseLost, what)
-        .because("the relay does not hold the lease any more")
-        .next_step("enlist again under a new owner id")
+        .because("the relay no longer holds the lease")
+        .next_step("register again with a new owner id")
 }

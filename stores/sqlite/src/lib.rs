@@ -11,7 +11,7 @@
 //! # async fn main() -> Result<(), sendoff::Error> {
 //! # let folder = tempfile::tempdir().expect("a temporary folder");
 //! # let path = folder.path().join("shop.db");
-//! let store = SqliteStore::open(SqliteConfig::new(path))?;
+//! let store = SqliteStore::new(SqliteConfig::new(path))?;
 //! store.migrate().await?;
 //! let mut transaction = store.begin().await?;
 //! transaction.emit(&[sendoff::Message::json("order.placed", &42)?]).await?;
@@ -30,9 +30,10 @@ mod decode;
 mod emit;
 mod error;
 mod file;
+mod health;
 mod history;
 mod holder;
-mod item;
+mod job;
 mod lease;
 mod listen;
 mod migrate;
@@ -43,7 +44,6 @@ mod setting;
 mod settle;
 mod sql;
 mod store;
-mod vitals;
 mod work;
 mod worker;
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::Result;
-use sendoff::store::WakeSource;
+use sendoff::store::WakeListener;
 use tokio::time::{Instant, sleep_until};
 
 use crate::SqliteConfig;
@@ -39,7 +39,7 @@ impl Listener {
 }
 
 #[async_trait]
-impl WakeSource for Listener {
+impl WakeListener for Listener {
     async fn woken(&mut self) -> Result<()> {
         loop {
             sleep_until(self.next_look).await;
@@ -58,5 +58,5 @@ async fn look(worker: &Worker) -> Result<Seen> {
         let mut version = opened.prepare_cached("PRAGMA data_version")?;
         Ok((opened.file, version.query_row([], |row| row.get(0))?))
     };
-    worker.call_opened("the database cannot be watched", work).await
+    worker.call_opened("the database file cannot be watched", work).await
 }

@@ -1,11 +1,11 @@
-//! Room: migrate. Creates and updates the tables.
+//! Part: migrate. Creates and updates the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use async_trait::async_trait;
 use rusqlite::Connection;
 use sendoff::emit::Names;
-use sendoff::store::{MigrateStore, Migration, MigrationState};
+use sendoff::store::{MigrateStore, Migration, MigrationState, Step};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::SqliteStore;
@@ -14,29 +14,27 @@ use crate::lease::write;
 use crate::sql::Sql;
 use crate::worker::Worker;
 
-/// Every step: its number, its name, its text before the names are put in.
-const STEPS: &[(u32, &str, &str)] = &[
-    (1, "outbox", include_str!("../migrations/0001_outbox.sql")),
-    (2, "items", include_str!("../migrations/0002_items.sql")),
-];
-
-/// The newest step.
-fn needed() -> u32 {
-    STEPS.iter().map(|(version, ..)| *version).max().unwrap_or_default()
-}
+const STEPS: &[Step] = &[Step {
+    version: 1,
+    name: "outbox",
+    sql: concat!(
+        include_str!("../migrations/0001_outbox.sql"),
+        include_str!("../migrations/0001_jobs.sql")
+    ),
+}];
 
 #[async_trait]
 impl MigrateStore for SqliteStore {
     fn migrations(&self) -> Vec<Migration> {
         let names = &self.0.config.names;
-        STEPS.iter().map(|step| migration(names, step)).collect()
+        STEPS.iter().map(|step| step.migration(names)).collect()
     }
 
     async fn before_migrations(&self) -> Result<String> {
         let (sql, names) = (self.0.sql.clone(), self.0.config.names.clone());
         let ledger = names.table("migration");
         let work = move |connection: &mut Connection| Ledger::read(connection, &sql, &names);
-        let what = "the ledger of migrations could not be read";
+        let what = "the applied migrations could not be read";
         let is_there = match self.0.operate.call(what, work).await {
             Ok(found) => found.objects.contains(&ledger),
             // There is no file yet.
@@ -55,7 +53,7 @@ impl MigrateStore for SqliteStore {
         let applied = match self
             .0
             .operate
-            .call("the ledger of migrations could not be read", work)
+            .call("the applied migrations could not be read", work)
             .await
         {
             Ok(ledger) => ledger.applied(&self.0.config.names),
@@ -65,7 +63,7 @@ impl MigrateStore for SqliteStore {
         };
         Ok(MigrationState {
             applied,
-            needed: needed(),
+            needed: Step::needed(STEPS),
         })
     }
 
@@ -74,12 +72,12 @@ impl MigrateStore for SqliteStore {
         let worker = Worker::start("migrate", Connect::new(&self.0.config, Purpose::Migrate))?;
         let work = move |connection: &mut Connection| migrate(connection, &sql, &names);
         let applied = worker.call("the outbox's tables could not be created", work).await??;
-        self.0.write_windows().await?;
+        self.0.write_retention().await?;
         Ok(applied)
     }
 
-    async fn write_windows(&self) -> Result<bool> {
-        self.0.write_windows().await
+    async fn write_retention(&self) -> Result<bool> {
+        self.0.write_retention().await
     }
 }
 
@@ -93,8 +91,8 @@ fn migrate(connection: &mut Connection, sql: &Sql, names: &Names) -> rusqlite::R
     }
     tx.execute_batch(sql.ledger_create.first())?;
     let mut applied = Vec::new();
-    for step in STEPS.iter().filter(|(version, ..)| !ledger.steps.contains_key(version)) {
-        let migration = migration(names, step);
+    for step in STEPS.iter().filter(|step| !ledger.steps.contains_key(&step.version)) {
+        let migration = step.migration(names);
         match ledger.presence(&migration) {
             Presence::None => tx.execute_batch(&migration.sql)?,
             // Somebody ran its text with a tool of their own: it only has to be noted.
@@ -108,16 +106,6 @@ fn migrate(connection: &mut Connection, sql: &Sql, names: &Names) -> rusqlite::R
     }
     tx.commit()?;
     Ok(Ok(applied))
-}
-
-fn migration(names: &Names, (version, name, sql): &(u32, &'static str, &str)) -> Migration {
-    let (table, checksum) = (names.table("migration"), checksum(sql));
-    Migration {
-        version: *version,
-        name,
-        sql: names.render(sql),
-        note: format!("INSERT INTO {table} (version, name, checksum) VALUES ({version}, '{name}', '{checksum}');"),
-    }
 }
 
 /// What was applied, and what is there.
@@ -152,32 +140,14 @@ impl Ledger {
 
     /// The newest step that is there, whether or not Sendoff itself has applied it.
     fn applied(&self, names: &Names) -> u32 {
-        let is_there = |step: &&(u32, &'static str, &str)| self.presence(&migration(names, step)) == Presence::All;
-        let found = STEPS.iter().filter(is_there).map(|(version, ..)| *version);
+        let is_there = |step: &&Step| self.presence(&step.migration(names)) == Presence::All;
+        let found = STEPS.iter().filter(is_there).map(|step| step.version);
         found.chain(self.steps.keys().copied()).max().unwrap_or_default()
     }
 
     fn check(&self) -> Result<()> {
-        let newest = self.steps.keys().copied().max().unwrap_or_default();
-        if newest > needed() {
-            return Err(Error::new(ErrorKind::SchemaTooNew, "the outbox's tables are too new")
-                .because(format!(
-                    "they are at version {newest} and this program knows {}",
-                    needed()
-                ))
-                .next_step("install a newer Sendoff"));
-        }
-        for (version, name, sql) in STEPS {
-            if self.steps.get(version).is_some_and(|noted| *noted != checksum(sql)) {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!("the migration {version} ({name}) has changed"),
-                )
-                .because("its text is not the one that was applied to this database")
-                .next_step("use the release of Sendoff that created the tables, and update from there"));
-            }
-        }
-        Ok(())
+        let ledger = self.steps.iter().map(|(version, noted)| (*version, noted.clone()));
+        Step::check(STEPS, &ledger.collect::<Vec<_>>())
     }
 
     fn presence(&self, migration: &Migration) -> Presence {
@@ -206,25 +176,14 @@ fn created(sql: &str) -> Vec<&str> {
     names.filter_map(|rest| rest.split([' ', '(']).next()).collect()
 }
 
-/// A fingerprint of a step's text, to notice a change, whatever a checkout did to its line ends (FNV-1a).
-fn checksum(sql: &str) -> String {
-    let bytes = sql.bytes().filter(|byte| *byte != b'\r');
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
-    format!("{hash:016x}")
-}
-
 fn half_there(migration: &Migration, missing: &str) -> Error {
     let Migration { version, name, .. } = migration;
     Error::new(
         ErrorKind::Invalid,
-        format!("the migration {version} ({name}) is only half there"),
+        format!("migration {version} ({name}) is incomplete"),
     )
-    .because(format!(
-        "somebody began to apply it with another tool; missing are {missing}"
-    ))
-    .next_step("finish it with that tool, or drop what it created, and run `sendoff migrate` again")
+    .because(format!("it was partly applied with another tool; missing: {missing}"))
+    .next_step("finish it with that tool, or drop the objects it created, then run `sendoff migrate` again")
 }
 
 #[cfg(test)]
@@ -234,7 +193,7 @@ mod tests {
     #[test]
     fn what_a_step_creates_is_found_by_its_name() {
         let names = Names::new(None, "shop_").unwrap();
-        let step = migration(&names, &STEPS[0]);
+        let step = STEPS[0].migration(&names);
         let created = created(&step.sql);
         for name in [
             "shop_message",
@@ -248,15 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn line_ends_do_not_change_a_checksum_and_letters_do() {
-        assert_eq!(checksum("a\nb"), checksum("a\r\nb"));
-        assert_ne!(checksum("a\nb"), checksum("a\nc"));
-    }
-
-    #[test]
     fn steps_are_numbered_from_one_without_a_gap() {
-        for (step, number) in STEPS.iter().zip(1..) {
-            assert_eq!(step.0, number);
-        }
+        assert!(Step::are_numbered(STEPS));
     }
 }

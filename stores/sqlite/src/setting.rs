@@ -2,22 +2,26 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use sendoff::Result;
-use sendoff::store::window_settings;
+use sendoff::store::table_settings;
 
 use crate::lease::write;
 use crate::store::Inner;
 
 impl Inner {
-    pub(crate) async fn write_windows(&self) -> Result<bool> {
-        let windows = window_settings(self.config.dedup_window, self.config.inbox_window);
-        if windows.is_empty() {
+    pub(crate) async fn write_retention(&self) -> Result<bool> {
+        let retention = table_settings(
+            self.config.dedup_window,
+            self.config.inbox_retention,
+            self.config.job_max_attempts,
+        );
+        if retention.is_empty() {
             return Ok(false);
         }
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             let tx = write(connection)?;
             let mut written = false;
-            for (name, value) in windows {
+            for (name, value) in retention {
                 let mut setting = tx.prepare_cached(sql.setting.first())?;
                 let found: Option<String> = setting.query_row([name], |row| row.get(0)).optional()?;
                 if found.as_ref() != Some(&value) {
@@ -29,7 +33,7 @@ impl Inner {
             tx.commit()?;
             Ok(written)
         };
-        let what = "the windows could not be written into the settings";
+        let what = "the retention settings could not be written";
         self.operate.call(what, work).await
     }
 }

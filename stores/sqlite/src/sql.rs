@@ -1,29 +1,23 @@
 //! The texts of `sql/`, with the configured names in them.
 
-use sendoff::emit::Names;
+use sendoff::columns::expand;
+use sendoff::emit::{Dialect, Names};
+use sendoff::store::Text;
 
-/// Conditions that several statements share; a line `{filter}` or `{to_hasten}` stands for one.
+use crate::operate::ListTexts;
+
+/// Conditions that several statements share; a line `{filter}`, `{of_dead}` or `{to_retry}` stands for one.
 const FILTER: &str = include_str!("../sql/filter.sql");
-const TO_HASTEN: &str = include_str!("../sql/to_hasten.sql");
+const TO_RETRY: &str = include_str!("../sql/to_retry.sql");
+const OF_DEAD: &str = include_str!("../sql/of_dead.sql");
 
-fn with_conditions(text: &str) -> String {
-    text.replace("{to_hasten}\n", TO_HASTEN).replace("{filter}\n", FILTER)
-}
-
-/// The statements of one file, in order.
-#[derive(Debug)]
-pub(crate) struct Text(Vec<String>);
-
-impl Text {
-    /// The first, or only, one.
-    pub(crate) fn first(&self) -> &str {
-        self.at(0)
-    }
-
-    /// One of several, counted from 0.
-    pub(crate) fn at(&self, index: usize) -> &str {
-        self.0.get(index).map_or("", String::as_str)
-    }
+/// With those conditions, and with the columns of a message.
+pub(crate) fn whole(text: &str) -> String {
+    let text = text
+        .replace("{to_retry}\n", TO_RETRY)
+        .replace("{of_dead}\n", OF_DEAD)
+        .replace("{filter}\n", FILTER);
+    expand(Dialect::Sqlite, &text)
 }
 
 macro_rules! texts {
@@ -32,6 +26,8 @@ macro_rules! texts {
         #[derive(Debug)]
         pub(crate) struct Sql {
             $(pub(crate) $verb: Text,)+
+            /// Of `list.sql` and its parts, for each table and direction.
+            pub(crate) lists: [[ListTexts; 2]; 4],
         }
 
         impl Sql {
@@ -39,8 +35,9 @@ macro_rules! texts {
                 Self {
                     $($verb: {
                         let text = include_str!(concat!("../sql/", stringify!($verb), ".sql"));
-                        split(&names.render(&with_conditions(text)))
+                        Text::split(&names.render(&whole(text)))
                     },)+
+                    lists: ListTexts::all(names),
                 }
             }
 
@@ -52,88 +49,7 @@ macro_rules! texts {
     };
 }
 
-texts!(
-    absolve,
-    acquire,
-    audit,
-    audit_add,
-    audits,
-    backlog,
-    blocked_keys,
-    check_lanes,
-    claim_items,
-    clean_count,
-    clean_dead,
-    clean_dedup,
-    clean_delivered,
-    clean_inbox,
-    clean_items,
-    clean_needed,
-    complete_items,
-    count,
-    count_items,
-    die_ready,
-    die_waiting,
-    discard_dead,
-    discard_failed,
-    enlist,
-    evict,
-    extend_items,
-    fail_item,
-    find,
-    follow_on,
-    hasten,
-    hasten_count,
-    heartbeat,
-    history,
-    hold_back,
-    keep_items,
-    key_left,
-    keys,
-    lane_heads,
-    lane_views,
-    ledger_create,
-    ledger_read,
-    list,
-    list_items,
-    now,
-    pause,
-    paused,
-    pauses,
-    read_due,
-    read_ready,
-    reap_items,
-    relays,
-    release,
-    release_items,
-    release_key,
-    release_orphans,
-    remove_ready,
-    remove_waiting,
-    resume,
-    retire,
-    retry_dead,
-    retry_failed,
-    retry_item,
-    setting,
-    settle_delivered,
-    settle_done,
-    settle_done_kept,
-    settle_kept,
-    split_waiting,
-    summary,
-    suspect,
-    vitals,
-    wait_again,
-    wait_ready,
-    write_setting,
-);
-
-/// A statement ends with a semicolon at the end of its line; no text of ours has one elsewhere at the end of a line.
-fn split(sql: &str) -> Text {
-    let statements = sql.split(";\n").map(str::trim).filter(|text| !text.is_empty());
-    Text(statements.map(str::to_owned).collect())
-}
+sendoff::for_each_verb!(texts, audit, audit_add);
 
 #[cfg(test)]
 mod tests {
@@ -146,16 +62,21 @@ mod tests {
             let sql = Sql::new(&names);
             for step in [
                 include_str!("../migrations/0001_outbox.sql"),
-                include_str!("../migrations/0002_items.sql"),
+                include_str!("../migrations/0001_jobs.sql"),
             ] {
                 connection.execute_batch(&names.render(step)).unwrap();
             }
             connection.execute_batch(sql.ledger_create.first()).unwrap();
+            for text in sql.lists.iter().flatten().flat_map(ListTexts::texts) {
+                connection
+                    .prepare(text)
+                    .unwrap_or_else(|error| panic!("{text}: {error}"));
+            }
             for (verb, text) in sql.all() {
-                assert!(!text.0.is_empty(), "{verb}");
-                for statement in &text.0 {
+                assert!(!text.statements().is_empty(), "{verb}");
+                for statement in text.statements() {
                     connection
-                        .prepare(&statement.replace("{state}", "true"))
+                        .prepare(&sendoff::store::with_sizes(&statement.replace("{state}", "true"), 1, 1))
                         .unwrap_or_else(|error| panic!("{verb}: {error}"));
                 }
             }
@@ -172,12 +93,11 @@ mod tests {
             .map(|name| name.into_string().unwrap().replace(".sql", ""))
             .collect();
         // Parts of others.
-        files.retain(|file| file != "filter" && file != "to_hasten");
+        files.retain(|file| !["filter", "list", "list_next", "listed", "of_dead", "to_retry"].contains(&file.as_str()));
         files.sort();
         let sql = Sql::new(&Names::default());
-        assert_eq!(
-            files,
-            sql.all().iter().map(|(verb, _)| (*verb).to_owned()).collect::<Vec<_>>()
-        );
+        let mut verbs: Vec<_> = sql.all().iter().map(|(verb, _)| (*verb).to_owned()).collect();
+        verbs.sort();
+        assert_eq!(files, verbs);
     }
 }

@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use sendoff::emit::Names;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Place, Reader, RelayCard, RelayStore, SettleReport,
-    Settlement, Vitals, WakeSource,
+    Backlog, BlockedKey, Figures, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayCard, RelayStore, RowRef,
+    SettleReport, Settlement, StoreHealth, WakeListener,
 };
 use sendoff::{Outbox, Result};
 
@@ -31,7 +32,7 @@ pub(crate) struct Inner {
     pub(crate) config: SqliteConfig,
     pub(crate) sql: Arc<Sql>,
     pub(crate) outbox: Outbox,
-    pub(crate) items: Outbox,
+    pub(crate) jobs: Outbox,
     pub(crate) read: Arc<Worker>,
     pub(crate) settle: Worker,
     pub(crate) lease: Worker,
@@ -46,16 +47,16 @@ impl SqliteStore {
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for a config that SQLite cannot follow.
-    pub fn open(config: SqliteConfig) -> Result<Self> {
+    pub fn new(config: SqliteConfig) -> Result<Self> {
         config.check()?;
         let start = |role, purpose| Worker::start(role, Connect::new(&config, purpose));
         Ok(Self(Arc::new(Inner {
             sql: Arc::new(Sql::new(&config.names)),
             outbox: Outbox::builder().names(config.names.clone()).build(),
-            items: Outbox::builder().names(config.names.clone()).items().build(),
+            jobs: Outbox::builder().names(config.names.clone()).jobs().build(),
             read: Arc::new(start("read", Purpose::Read)?),
             settle: start("settle", Purpose::Settle)?,
-            // Its commits are durable, because the note of a suspect has to be.
+            // Its commits are durable, because the note of a quarantined message has to be.
             lease: start("lease", Purpose::Write)?,
             work: start("work", Purpose::Write)?,
             operate: start("operate", Purpose::Write)?,
@@ -64,7 +65,12 @@ impl SqliteStore {
         })))
     }
 
-    /// The config that it was opened with.
+    /// Where its tables are.
+    pub fn names(&self) -> &Names {
+        &self.0.config.names
+    }
+
+    /// Its settings.
     pub fn config(&self) -> &SqliteConfig {
         &self.0.config
     }
@@ -76,8 +82,8 @@ impl RelayStore for SqliteStore {
         LANES
     }
 
-    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
-        self.0.enlist(owner, card, lease).await
+    async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        self.0.register(owner, card, lease).await
     }
 
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat> {
@@ -92,20 +98,24 @@ impl RelayStore for SqliteStore {
         self.0.release(owner, lanes).await
     }
 
-    async fn retire(&self, owner: OwnerId) -> Result<()> {
-        self.0.retire(owner).await
+    async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        self.0.deregister(owner).await
     }
 
     async fn evict(&self) -> Result<u64> {
         self.0.evict().await
     }
 
-    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        self.0.absolve(owner, lanes).await
+    async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.0.clear_quarantine(owner, lanes).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
-        self.0.suspect(owner, lane, rows).await
+    async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
+        self.0.quarantine(owner, lane, rows).await
+    }
+
+    fn keeps_delivered(&self) -> bool {
+        self.0.config.retention.is_some()
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -128,8 +138,12 @@ impl RelayStore for SqliteStore {
         self.0.backlog().await
     }
 
-    async fn vitals(&self) -> Result<Option<Vitals>> {
-        self.0.vitals().await.map(Some)
+    async fn health(&self) -> Result<Option<StoreHealth>> {
+        self.0.health().await.map(Some)
+    }
+
+    async fn write_figures(&self, owner: OwnerId, figures: &Figures) -> Result<()> {
+        self.0.write_figures(owner, figures).await
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
@@ -140,7 +154,7 @@ impl RelayStore for SqliteStore {
         self.0.clean(limit).await
     }
 
-    async fn listen(&self) -> Result<Option<Box<dyn WakeSource>>> {
+    async fn listen(&self) -> Result<Option<Box<dyn WakeListener>>> {
         let listener = Listener::start(&self.0.config).await?;
         Ok(Some(Box::new(listener)))
     }

@@ -36,16 +36,16 @@ impl Worker {
             .name(format!("outbox-{role}"))
             .spawn(move || run(&connect, &inbox))
             .map_err(|error| {
-                Error::new(ErrorKind::Unreachable, "a thread for the database cannot be started")
+                Error::new(ErrorKind::Unreachable, "cannot start a thread for the database")
                     .because(error.to_string())
-                    .next_step("raise the limit of threads")
+                    .next_step("raise the thread limit of the process")
                     .with_source(error)
             })?;
         Ok(Self { jobs, path })
     }
 
     /// Runs `work` and waits for it. `what` says in words what has failed, if it fails. When the caller stops waiting,
-    /// the work is done all the same.
+    /// the work is still done.
     pub(crate) async fn call<T: Send + 'static>(
         &self,
         what: &'static str,
@@ -76,8 +76,8 @@ impl Worker {
         });
         answered.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Backend, what)
-                .because("the thread of the connection stopped in the middle")
-                .next_step("look for a panic above this line, and report it"))
+                .because("the thread of the connection panicked")
+                .next_step("find the panic above this line and report it as a bug"))
         })
     }
 

@@ -29,7 +29,8 @@ impl StoreHarness for SqliteHarness {
             migrations: true,
             // SQLite has one writer at a time.
             concurrent_transactions: false,
-            items: true,
+            jobs: true,
+            figures: true,
         }
     }
 
@@ -41,19 +42,19 @@ impl StoreHarness for SqliteHarness {
         })?;
         // Not the usual names, which all other tests have.
         let names = Names::new(None, "shop_outbox_")?;
-        let mut config = SqliteConfig::new(folder.path().join("outbox.db")).names(names);
-        if setup.keep_delivered {
-            config = config.retention(Duration::from_secs(3600));
-        }
-        config.dead_retention = setup.dead_retention;
-        config.dedup_window = setup.dedup_window;
-        config.inbox_window = setup.inbox_window;
+        let config = SqliteConfig::new(folder.path().join("outbox.db"))
+            .names(names)
+            .retention(setup.keep_delivered.then_some(Duration::from_secs(3600)))
+            .dead_retention(setup.dead_retention)
+            .dedup_window(setup.dedup_window)
+            .inbox_retention(setup.inbox_retention)
+            .job_max_attempts(setup.job_max_attempts);
         let file = File {
             config: config.clone(),
             folder: Arc::new(folder),
         };
         if setup.migrated {
-            SqliteStore::open(config)?.migrate().await?;
+            SqliteStore::new(config)?.migrate().await?;
         }
         file.open().await
     }
@@ -90,7 +91,7 @@ impl File {
 #[async_trait]
 impl Database for File {
     async fn open(&self) -> Result<Subject> {
-        let store = Arc::new(SqliteStore::open(self.config.clone())?);
+        let store = Arc::new(SqliteStore::new(self.config.clone())?);
         Ok(Subject {
             emit: store.clone(),
             relay: store.clone(),

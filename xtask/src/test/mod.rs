@@ -13,9 +13,10 @@ mod canary;
 mod counts;
 mod examples;
 mod nextest;
+mod packages;
 mod report;
 
-/// Run every check: format, lints, conventions, tests, doc tests, examples
+/// Run every check: format, lints, conventions, tests, doc tests, examples, packages
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Run only the tests that this nextest expression selects, and no other check
@@ -40,7 +41,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         report.step("format", || cargo(&["fmt", "--all", "--check"]))?;
         report.step("tidy", conventions)?;
         report.step("clippy", || clippy(&[]))?;
-        report.step("clippy, with Kafka", || clippy(&WITH_KAFKA))?;
+        report.step("clippy, with all features", || clippy(&WITH_ALL_FEATURES))?;
     }
     report.step("tests", || nextest::run(args.filter.as_deref(), &args.extra, &servers))?;
     report.step("canaries", || canary::check(&nested::root()?))?;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
         report.step("doc tests", || doc_tests(&servers))?;
         report.step("examples", || examples::run(&servers))?;
         report.step("dependencies", dependencies)?;
+        report.step("packages", packages::check)?;
     }
     let code = report.conclude();
     if code == ExitCode::SUCCESS {
@@ -56,8 +58,9 @@ pub(crate) fn run(args: &Args) -> Result<ExitCode> {
     Ok(code)
 }
 
-/// What is shipped has a Kafka sink, and so has what is tested; what `cargo build` builds has none.
-const WITH_KAFKA: [&str; 2] = ["--features", "sendoff-cli/kafka-ssl"];
+/// What is shipped has a Kafka sink and exports traces by gRPC, and so does what is tested; what `cargo build` builds has
+/// neither.
+const WITH_ALL_FEATURES: [&str; 2] = ["--features", "sendoff-cli/full"];
 
 fn clippy(features: &[&str]) -> Result<Outcome> {
     let mut args = vec!["clippy", "--workspace", "--all-targets"];

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use anyhow::{Result, bail};
 
 use super::report::Outcome;
-use super::{WITH_KAFKA, coloured, counts};
+use super::{WITH_ALL_FEATURES, coloured, counts};
 use crate::servers::Servers;
 use crate::{child, nested};
 
@@ -30,7 +30,7 @@ pub(crate) fn install_missing() -> Result<()> {
 /// Runs the tests that `filter` selects, or all of them.
 pub(crate) fn run(filter: Option<&str>, extra: &[OsString], servers: &Servers) -> Result<Outcome> {
     let mut command = nested::cargo()?;
-    coloured(command.args(["nextest", "run", "--workspace"]).args(WITH_KAFKA));
+    coloured(command.args(["nextest", "run", "--workspace"]).args(WITH_ALL_FEATURES));
     if let Some(filter) = filter {
         command.args(["--filterset", filter]);
     }

@@ -3,7 +3,7 @@
 use super::members::Members;
 
 /// The crates that must stay free of them.
-const FREE: &[&str] = &["sendoff", "sendoff-relay", "sendoff-worker", "sendoff-operate"];
+const FREE: &[&str] = &["sendoff-core", "sendoff-relay", "sendoff-worker", "sendoff-operate"];
 
 /// A name in this list also stands for names that continue it with a dash, such as `sqlx-core`.
 const DRIVERS: &[&str] = &[
@@ -80,7 +80,7 @@ mod tests {
     fn driver_in_a_store_is_fine() {
         let members = [
             ("sendoff-store-sqlite", "stores/sqlite", ["rusqlite"].as_slice()),
-            ("sendoff", "c", &["serde"]),
+            ("sendoff-core", "c", &["serde"]),
         ];
         assert!(check(&Members::of(&members)).is_empty());
     }

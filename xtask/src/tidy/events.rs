@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_line_about_a_message_without_its_ids_is_found() {
         let page = "| `message_lost` | error |\n";
-        let good = "event = \"message_lost\", id = %id, topic = topic, sink = leg, \"a\"";
+        let good = "event = \"message_lost\", id = %id, topic = topic, sink = sink, \"a\"";
         assert_eq!(check_line(page, good), Vec::<String>::new());
         let found = check_line(page, "event = \"message_lost\", id = %id, topic = topic, \"a\"");
         assert!(found.len() == 1 && found[0].contains("`sink = …`"), "{found:?}");

@@ -21,6 +21,7 @@ mod members;
 mod reserved;
 mod sql_names;
 mod tree;
+mod words;
 
 /// Prints every violation and fails when there is one.
 pub(crate) fn run() -> Result<ExitCode> {
@@ -52,6 +53,7 @@ pub(crate) fn violations(root: &Path) -> Result<Vec<String>> {
         leftovers::check(&tree),
         events::check(&tree),
         invariants::check(&tree),
+        words::check(&tree),
     ]
     .concat())
 }

@@ -13,7 +13,7 @@ const SMALL_KEYWORDS: &[&str] = &["true", "false"];
 const FOLDERS: &[&str] = &[
     "stores/mysql/migrations/",
     "stores/mysql/sql/",
-    "crates/sendoff/sql/mysql/",
+    "crates/sendoff-core/sql/mysql/",
 ];
 
 /// Finds reserved words in small letters that are not quoted.

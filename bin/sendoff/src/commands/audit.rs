@@ -1,14 +1,14 @@
-//! `sendoff audit`: what operators did.
+//! `sendoff audit`: the actions of operators.
 
-use serde_json::json;
+use sendoff_operate::PageView;
 
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
-/// Show what operators did, newest first
+/// Show the actions of operators, newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// How many
+    /// Maximum number of rows
     #[arg(long, default_value_t = 50)]
     limit: usize,
 }
@@ -16,12 +16,13 @@ pub(crate) struct Args {
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let audit = session.operator().await?.audit(args.limit).await?;
     if session.output.json {
-        session.output.json(&json!({"audit": audit}))?;
+        session.output.json(&PageView::whole(audit))?;
         return Ok(Exit::Ok);
     }
     let rows = audit.into_iter().map(|row| {
         vec![
             row.at.into(),
+            row.login.unwrap_or_default().into(),
             row.who.into(),
             row.action.into(),
             row.affected.into(),
@@ -30,6 +31,6 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     });
     session
         .output
-        .table(&["at", "who", "action", "affected", "filter"], rows.collect())?;
+        .table(&["at", "login", "who", "action", "affected", "filter"], rows.collect())?;
     Ok(Exit::Ok)
 }

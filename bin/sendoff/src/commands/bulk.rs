@@ -1,7 +1,7 @@
-//! Changing many at once: which, asking first, telling how far it is.
+//! Bulk commands: selection, confirmation and progress.
 
 use sendoff::{Error, ErrorKind, Result, Uuid};
-use sendoff_operate::{Progress, WrittenFilter};
+use sendoff_operate::{Operator, Progress, Selected, WrittenFilter};
 use serde_json::json;
 
 use crate::commands::confirm::confirmed;
@@ -10,55 +10,88 @@ use crate::filter::FilterArgs;
 use crate::progress::Counting;
 use crate::session::Session;
 
-/// Those that an action is about: some by their ids, those that a filter finds, or all.
+/// What a bulk command acts on: ids, everything that a filter matches, or all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BulkArgs {
-    /// Their ids
+    /// Act on these ids
     ids: Vec<Uuid>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// All of them
-    #[arg(long, conflicts_with_all = ["ids", "FilterArgs"])]
+    /// Act on a group of `sendoff failures`
+    #[arg(long, value_name = "ID")]
+    group: Option<String>,
+    /// Act on all
+    #[arg(long, conflicts_with_all = ["ids", "group", "FilterArgs"])]
     all: bool,
-    /// Only count
+    /// Only count; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     yes: bool,
 }
 
-/// A change, in words.
+/// The texts of a bulk command.
 pub(crate) struct Change {
-    /// What it is about: `dead letters`.
+    /// What it acts on: `dead letters`.
     pub(crate) things: &'static str,
-    /// What becomes of them, and the name of their number in JSON: `retried`.
+    /// What was done to them, and the JSON key of their count: `retried`.
     pub(crate) done: &'static str,
-    /// The name of their number in JSON when they are only counted: `would_retry`.
+    /// The JSON key of their count in a dry run: `would_retry`.
     pub(crate) would: &'static str,
-    /// What is asked first.
+    /// The confirmation question.
     pub(crate) question: fn(u64) -> String,
-    /// What is told when ids were given and none of them fits.
+    /// The error when ids were given and none of them matches.
     pub(crate) none: fn() -> Error,
 }
 
 impl BulkArgs {
-    /// The filter, unless nothing is named.
+    /// The filter of the command line.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] then, and for a name or value that cannot be used.
+    /// [`ErrorKind::Invalid`] when nothing is selected, and for an invalid name or value.
     pub(crate) fn written(&self, change: &Change) -> Result<WrittenFilter> {
         let written = self.filter.written(self.ids.iter().map(|id| format!("id={id}")))?;
-        if !written.is_empty() || self.all {
+        if !written.is_empty() || self.all || self.group.is_some() {
             return Ok(written);
         }
         let Change { things, done, .. } = change;
-        Err(Error::new(ErrorKind::Invalid, format!("no {things} are named"))
-            .because(format!("without an id or a filter all of them would be {done}"))
-            .next_step("give ids, --topic, --key, an age or --filter NAME=VALUE, or say --all"))
+        Err(Error::new(ErrorKind::Invalid, format!("no {things} are selected"))
+            .because(format!("without an id or a filter, all of them would be {done}"))
+            .next_step("give ids, --topic, --key, --group, an age or --filter NAME=VALUE, or use --all"))
     }
 
-    /// Does it to so many, unless they are only to be counted or somebody says no.
+    /// What the command acts on.
+    ///
+    /// # Errors
+    /// [`ErrorKind::NotFound`] for an unknown group, and errors of the database.
+    pub(crate) async fn selected(
+        &self,
+        written: &WrittenFilter,
+        operator: &Operator,
+        session: &Session,
+    ) -> Result<Selected> {
+        self.filter.check_sink(session).await?;
+        let filter = operator.filter(written).await?;
+        operator.selected(filter, self.group.as_deref(), self.all).await
+    }
+
+    /// Refuses a group where there are none.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Invalid`] when a group was given.
+    pub(crate) fn has_no_group(&self, things: &str) -> Result<()> {
+        match &self.group {
+            None => Ok(()),
+            Some(group) => Err(
+                Error::new(ErrorKind::Invalid, format!("{things} have no group {group:?}"))
+                    .because("groups are made of dead letters and of deliveries in retry")
+                    .next_step("use --filter error=TEXT"),
+            ),
+        }
+    }
+
+    /// Runs `act` on `count` items, unless this is a dry run or the user declines.
     pub(crate) async fn run(
         &self,
         change: &Change,

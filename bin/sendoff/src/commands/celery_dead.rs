@@ -11,7 +11,7 @@ use crate::config::parse_duration;
 use crate::exit::{Done, Exit, Failure};
 use crate::session::Session;
 
-/// Bring dead letters of django-celery-outbox back, or delete old ones
+/// Retry or purge dead letters of django-celery-outbox
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -20,14 +20,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Bring dead letters back, as rows that were never tried
-    Replay {
-        /// Their ids in celery_outbox_dead_letter
+    /// Retry dead letters; attempts are reset to 0
+    #[command(visible_alias = "replay")]
+    Retry {
+        /// Ids in celery_outbox_dead_letter
         ids: Vec<i64>,
-        /// All of them
+        /// Retry all dead letters
         #[arg(long, conflicts_with = "ids")]
         all: bool,
-        /// At most so many, the oldest first
+        /// Maximum number, oldest first
         #[arg(long, value_name = "ROWS", default_value_t = u32::MAX, hide_default_value = true)]
         limit: u32,
     },
@@ -37,16 +38,16 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct PurgeArgs {
-    /// Those that died longer ago than this, such as 30d
+    /// Died longer ago than this, such as 30d
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than_dead: Option<Duration>,
-    /// Those whose task was emitted longer ago than this
+    /// Task emitted longer ago than this
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than_created: Option<Duration>,
-    /// Only those of tasks whose name fits; * stands for anything, ? for one character
+    /// Only tasks whose name matches; * matches any text, ? one character
     #[arg(long, value_name = "GLOB")]
     task_name: Option<String>,
-    /// Only tell what would be deleted
+    /// Only show what would be deleted
     #[arg(long)]
     dry_run: bool,
 }
@@ -54,24 +55,24 @@ struct PurgeArgs {
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let outbox = open(&session.config()?, session, None)?;
     match args.command {
-        Command::Replay { ids, all, limit } => {
+        Command::Retry { ids, all, limit } => {
             if ids.is_empty() && !all {
-                return Err(Error::new(ErrorKind::Invalid, "no dead letters are named")
-                    .because("without an id all of them would come back")
-                    .next_step("give their ids, or say --all")
+                return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
+                    .because("without an id, all of them would be retried")
+                    .next_step("give their ids, or use --all")
                     .into());
             }
-            let replayed = outbox.replay((!all).then_some(ids.as_slice()), limit).await?;
-            if replayed == 0 && !all {
+            let retried = outbox.retry_dead((!all).then_some(ids.as_slice()), limit).await?;
+            if retried == 0 && !all {
                 return Err(Error::new(ErrorKind::NotFound, "none of these is a dead letter")
-                    .because("celery_outbox_dead_letter has no such rows")
-                    .next_step("look at the table for their ids")
+                    .because("celery_outbox_dead_letter has no rows with these ids")
+                    .next_step("look up the ids in that table")
                     .into());
             }
             if session.output.json {
-                session.output.json(&json!({"replayed": replayed}))?;
+                session.output.json(&json!({"retried": retried}))?;
             } else {
-                session.output.line(&format!("{replayed} replayed"))?;
+                session.output.line(&format!("{retried} retried"))?;
             }
         }
         Command::Purge(args) => purge(args, &outbox, session).await?,
@@ -82,7 +83,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
 async fn purge(args: PurgeArgs, outbox: &DjangoOutbox, session: &Session) -> Result<(), Failure> {
     if args.older_than_dead.is_none() && args.older_than_created.is_none() {
         return Err(Error::new(ErrorKind::Invalid, "no age is given")
-            .because("without one all dead letters would be deleted")
+            .because("without an age, all dead letters would be deleted")
             .next_step("give --older-than-dead AGE or --older-than-created AGE, such as 30d")
             .into());
     }

@@ -1,5 +1,5 @@
-//! The flags that `sendoff celery-relay` shares with `manage.py celery_outbox_relay`, under its names. The defaults have their
-//! home in [`Settings`].
+//! The flags that `sendoff celery-relay` shares with `manage.py celery_outbox_relay`, under its names. The defaults
+//! come from [`Settings`].
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,46 +10,46 @@ use sendoff_store_django_celery::Settings;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Flags {
-    /// How many rows are claimed at once
+    /// Rows per claim
     #[arg(long, default_value_t = Settings::default().batch_size, value_name = "ROWS")]
     batch_size: u32,
-    /// The longest pause after a look that found less than a batch
+    /// Longest pause after a poll that found less than a batch
     #[arg(long, default_value_t = Settings::default().idle_time.into(), value_name = "SECONDS")]
     idle_time: Seconds,
-    /// The delay after the first failure; every further one doubles it
+    /// Delay after the first failure; doubles with every further failure
     #[arg(long, default_value_t = Settings::default().backoff_time.into(), value_name = "SECONDS")]
     backoff_time: Seconds,
-    /// How many attempts a task has before it is a dead letter
+    /// Attempts before a task becomes a dead letter
     #[arg(long, default_value_t = Settings::default().max_retries, value_name = "ATTEMPTS")]
     max_retries: u16,
-    /// How many batches are with the broker at once; with more than one, tasks may pass each other
+    /// Batches sent at the same time; above 1, tasks may overtake each other
     #[arg(long, default_value_t = Settings::default().publish_concurrency, value_name = "BATCHES")]
     publish_concurrency: usize,
-    /// How often rows are counted for the log
+    /// How often to count rows
     #[arg(long, default_value_t = Settings::default().queue_snapshot_refresh.into(), value_name = "SECONDS")]
     queue_snapshot_refresh_seconds: Seconds,
-    /// After which time a row is taken over that a relay claimed and did not settle
+    /// Take over rows that a relay claimed and did not settle for this long
     #[arg(long, default_value_t = Settings::default().stale_timeout.into(), value_name = "SECONDS")]
     stale_timeout_seconds: Seconds,
-    /// How long the broker may take to answer for a batch
+    /// How long the broker may take to confirm a batch
     #[arg(long, default_value_t = Settings::default().send_timeout.into(), value_name = "SECONDS")]
     send_timeout: Seconds,
-    /// How long a stop waits for what is with the broker
+    /// How long a stopping relay waits for the broker
     #[arg(long, default_value_t = Settings::default().shutdown_timeout.into(), value_name = "SECONDS")]
     shutdown_timeout: Seconds,
-    /// How long rows wait that met a broker that is down
+    /// How long rows wait after the broker was found down
     #[arg(long, default_value_t = Settings::default().broker_outage_cooldown.into(), value_name = "SECONDS")]
     broker_outage_cooldown: Seconds,
-    /// The longest delay after a failure
+    /// Longest delay after a failure
     #[arg(long, default_value_t = Settings::default().max_backoff.into(), value_name = "SECONDS")]
     max_backoff: Seconds,
-    /// A file that is touched as long as the relay makes progress
+    /// File to touch while the relay makes progress
     #[arg(long, value_name = "FILE")]
     liveness_file: Option<PathBuf>,
 }
 
 impl Flags {
-    /// As the relay takes them.
+    /// The settings of the relay.
     pub(super) fn settings(&self) -> Settings {
         Settings {
             batch_size: self.batch_size,
@@ -69,7 +69,7 @@ impl Flags {
     }
 }
 
-/// A duration as the Python relay takes it: a number of seconds.
+/// A duration as a number of seconds, like the flags of the Python relay.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Seconds(pub(super) Duration);
 

@@ -1,4 +1,4 @@
-//! `sendoff celery-relay`: delivers the tasks of a Django application that uses django-celery-outbox.
+//! `sendoff celery-relay`: delivers the tasks of a Django application with django-celery-outbox.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use sendoff_store_django_celery::{Database, DjangoConfig, DjangoOutbox, DjangoRe
 use sendoff_wire::Address;
 use serde_json::json;
 
-use crate::config::{Config, DatabaseUrl, SinkKind, parse_duration};
+use crate::config::{Config, DatabaseUrl, parse_duration};
 use crate::exit::{Done, Exit};
 use crate::reached::reached;
 use crate::session::Session;
@@ -19,45 +19,45 @@ use crate::signals;
 use super::celery_flags::Flags;
 use super::celery_watch::CeleryWatch;
 
-/// Deliver the tasks in the tables of django-celery-outbox, in place of its own relay or beside it
+/// Deliver the tasks of django-celery-outbox, instead of or next to its own relay
 ///
-/// The flags up to --liveness-file are those of `manage.py celery_outbox_relay`. Queues and routes are taken from the sink of
-/// type celery in the configuration file, if there is one.
+/// The flags up to --liveness-file are those of `manage.py celery_outbox_relay`. Queues and routes come from the sink
+/// of type celery in the configuration file, if there is one.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(flatten)]
     flags: Flags,
-    /// Celery's broker_url: amqp://, pyamqp://, amqps://, redis:// or rediss:// [default: the configured sink's]
+    /// Celery's broker_url: amqp://, pyamqp://, amqps://, redis:// or rediss:// [default: the sink's]
     #[arg(long, value_name = "URL", env = "SENDOFF_CELERY_BROKER", hide_env_values = true)]
     broker: Option<String>,
-    /// The sink of type celery whose settings are used, where several are configured
+    /// Use the settings of this sink of type celery, if there are several
     #[arg(long, value_name = "NAME")]
     sink: Option<String>,
-    /// Whether queues are declared [default: the configured sink's, or passive]
+    /// How to declare queues [default: the sink's, or passive]
     #[arg(long, value_enum, value_name = "HOW")]
     declare: Option<DeclareChoice>,
-    /// Keep tasks in the table until so long before their eta, such as 30s [default: the configured sink's hold_eta]
+    /// Keep tasks in the table until this long before their eta, such as 30s [default: the sink's]
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     hold_eta: Option<Duration>,
-    /// How long dead letters are kept, such as 30d [default: for ever]
+    /// How long to keep dead letters, such as 30d [default: no limit]
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     dead_letter_retention: Option<Duration>,
-    /// The time zone of Django's sessions on MySQL or MariaDB, if it is not the server's
+    /// Time zone of Django's sessions on MySQL or MariaDB, if not the server's
     #[arg(long, value_name = "ZONE")]
     mysql_time_zone: Option<String>,
-    /// Deliver what is eligible now, print what was done and what remains, and stop
+    /// Deliver eligible tasks, print a report and stop
     #[arg(long)]
     once: bool,
 }
 
-/// Whether queues are declared.
+/// How queues are declared.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum DeclareChoice {
-    /// Never
+    /// Do not declare queues
     Off,
-    /// Asked for: a task whose queue is missing fails, and is tried again
+    /// Check that queues exist; a task whose queue is missing fails and is retried
     Passive,
-    /// Made, as Celery's producers do
+    /// Create queues, as Celery's producers do
     Active,
 }
 
@@ -101,10 +101,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     if !reached(&stop, || outbox.check()).await? {
         return Ok(Exit::Ok);
     }
-    tracing::info!(
-        event = "celery_relay_started",
-        "relaying the tasks of django-celery-outbox"
-    );
+    tracing::info!(event = "celery_relay_started", "celery relay started");
     let Report {
         published,
         failed,
@@ -129,7 +126,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     Ok(Exit::Ok)
 }
 
-/// The tables in the configured database.
+/// The tables of django-celery-outbox in the configured database.
 pub(super) fn open(config: &Config, session: &Session, mysql_time_zone: Option<String>) -> Result<DjangoOutbox> {
     let database = match config.database_of(session.global.source.as_deref())?.url()? {
         DatabaseUrl::Postgres(url) => Database::Postgres(url.clone()),
@@ -139,36 +136,38 @@ pub(super) fn open(config: &Config, session: &Session, mysql_time_zone: Option<S
     DjangoOutbox::new(&DjangoConfig::new(database).mysql_time_zone(mysql_time_zone))
 }
 
-/// The settings of the sink: the configured one's, with what the flags say.
+/// The settings of the configured sink, overridden by flags.
 fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
-    let mut celeries = config.sinks.iter().filter_map(|sink| match &sink.kind {
-        SinkKind::Celery(settings) => Some((sink.name(), settings)),
-        _ => None,
-    });
+    let mut celeries = config
+        .sinks
+        .iter()
+        .filter_map(|sink| Some((sink.name(), sink.own::<CeleryConfig>()?)));
     let found = match &args.sink {
         Some(wanted) => Some(celeries.find(|(name, _)| name == wanted).ok_or_else(|| {
             Error::new(
                 ErrorKind::Invalid,
                 format!("there is no sink {wanted:?} of type celery"),
             )
-            .because("the configuration file has none of that name")
+            .because("no sink of type celery in the configuration has that name")
             .next_step("list the sinks with `sendoff sink ls`")
         })?),
         None => celeries.next(),
     };
     if args.sink.is_none() && celeries.next().is_some() {
-        return Err(Error::new(ErrorKind::Invalid, "there are several sinks of type celery")
-            .because("the relay sends to one broker")
-            .next_step("name one with --sink"));
+        return Err(
+            Error::new(ErrorKind::Invalid, "several sinks of type celery are configured")
+                .because("the relay sends to one broker")
+                .next_step("choose one with --sink NAME"),
+        );
     }
-    let mut settings = found.map(|(_, settings)| (**settings).clone()).unwrap_or_default();
+    let mut settings = found.map(|(_, settings)| settings.clone()).unwrap_or_default();
     if let Some(url) = &args.broker {
         settings.url = Some(Address::parse(url)?);
     }
     if settings.url.is_none() {
-        return Err(Error::new(ErrorKind::Invalid, "no broker is named")
-            .because("neither --broker nor a sink of type celery says where tasks go")
-            .next_step("give --broker with the broker_url of the Celery application"));
+        return Err(Error::new(ErrorKind::Invalid, "no broker is configured")
+            .because("neither --broker nor a sink of type celery sets a URL")
+            .next_step("set --broker to the broker_url of the Celery application"));
     }
     settings.confirm_timeout = args.flags.settings().send_timeout;
     settings.hold_eta = args.hold_eta.or(settings.hold_eta);
@@ -183,7 +182,7 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
 
 fn told(report: Report, left: Stats) -> String {
     format!(
-        "{} published, {} to be tried again, {} dead, {} put off, {} held; remaining: {} eligible, {} waiting; dead letters {}",
+        "{} published, {} to retry, {} dead, {} deferred, {} held; remaining: {} eligible, {} waiting; dead letters {}",
         report.published,
         report.failed,
         report.dead,

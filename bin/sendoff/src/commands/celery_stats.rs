@@ -1,4 +1,4 @@
-//! `sendoff celery-stats`: the tables of django-celery-outbox at a glance.
+//! `sendoff celery-stats`: counts of the tables of django-celery-outbox.
 
 use sendoff_store_django_celery::Stats;
 use serde_json::json;
@@ -9,16 +9,16 @@ use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Show how many tasks of django-celery-outbox are eligible, waiting and dead, and how old the oldest is
+/// Count eligible, waiting and dead tasks of django-celery-outbox, with the age of the oldest
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also the tasks with the most failed attempts, at most so many
+    /// Also show up to this many tasks with the most failed attempts
     #[arg(long, value_name = "TASKS", default_value_t = 0)]
     top: u32,
-    /// After which time a row is taken over that a relay claimed and did not settle, as the relay has it
+    /// The relay's setting of the same name
     #[arg(long, default_value_t = usual_stale_timeout(), value_name = "SECONDS")]
     stale_timeout_seconds: Seconds,
-    /// The time zone of Django's sessions on MySQL or MariaDB, if it is not the server's
+    /// Time zone of Django's sessions on MySQL or MariaDB, if not the server's
     #[arg(long, value_name = "ZONE")]
     mysql_time_zone: Option<String>,
 }
@@ -58,20 +58,20 @@ fn rows(stats: Stats, failing: &[(String, u64)]) -> Vec<Vec<Field>> {
         let tone = if count > 0 { tone } else { Tone::Plain };
         vec![what.into(), Field::toned(count.to_string(), tone), note.into()]
     };
-    let oldest = stats.oldest.map_or_else(String::new, |oldest| {
-        format!("the oldest for {:.1} s", oldest.as_secs_f64())
-    });
+    let oldest = stats
+        .oldest
+        .map_or_else(String::new, |oldest| format!("oldest: {:.1} s", oldest.as_secs_f64()));
     let mut rows = vec![
         row("eligible", stats.eligible, Tone::Plain, oldest),
         row(
             "waiting",
             stats.waiting,
             Tone::Plain,
-            "on their way, or for later".to_owned(),
+            "claimed, or due later".to_owned(),
         ),
         row("dead", stats.dead, Tone::Bad, "given up".to_owned()),
     ];
-    let failed = "failed attempts of rows that wait";
+    let failed = "failed attempts of waiting rows";
     rows.extend(
         failing
             .iter()

@@ -1,36 +1,36 @@
-//! How `sendoff celery-relay` is watched: the same probes and metrics as `sendoff relay`; DogStatsD gets the names and tags of
-//! django-celery-outbox.
+//! Probes and metrics of `sendoff celery-relay`: the same as those of `sendoff relay`, except that DogStatsD gets the
+//! names and tags of django-celery-outbox.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::Limits;
-use sendoff::store::{DeadReason, Lane, LaneHead, Vitals};
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Reason, Result, Sink};
+use sendoff::store::{DeadReason, Lane, LaneHead, StoreHealth};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Reason, Result, Sink};
 use sendoff_relay::{
-    Claimed, HookFailures, Observer, PublishedBatch, PublishedMessage, Pulse, SettledBatch, SinkPulse, SinkState,
-    WakeRung,
+    Claimed, HookFailures, Observer, PublishedBatch, PublishedMessage, RelayHealth, SettledBatch, SinkHealth,
+    SinkState, WakeSource,
 };
 use sendoff_store_django_celery::{Beat, DjangoOutbox, Monitor, Settled, Stats};
 use sendoff_watch::{Subject, Watch, WatchConfig, Watching};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 
-/// What metrics call the only sink there is.
+/// The name of the only sink in metrics.
 const SINK: &str = "celery";
-/// These tables have no lanes, so all rows are in one.
+/// The tables have no lanes, so all rows count as one lane.
 const LANE: Lane = 0;
-/// How long a question may take.
+/// Timeout of a count and of a check.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How often the broker is asked whether it can be reached.
+/// How often to check the broker.
 const CHECK: Duration = Duration::from_secs(15);
-/// The same while it cannot.
+/// How often to check a broker that is down.
 const CHECK_AGAIN: Duration = Duration::from_secs(1);
-/// How many times longer than it took the database is left alone after a count, which reads the whole table.
+/// Back off for 50× the duration of the last count, because a count reads the whole table.
 const REST: u32 = 50;
 
-/// A relay that is watched.
+/// The probes and metrics of a running relay.
 pub(super) struct CeleryWatch {
     watching: Watching,
     subject: Arc<Subject>,
@@ -38,10 +38,10 @@ pub(super) struct CeleryWatch {
 }
 
 impl CeleryWatch {
-    /// Starts to answer, to count rows every `refresh` and to ask after the broker.
+    /// Starts the server, counts rows every `refresh`, and checks the broker.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when the address cannot be listened on.
+    /// [`ErrorKind::Invalid`] when it cannot listen on the address.
     pub(super) async fn start(
         config: WatchConfig,
         sink: Arc<dyn Sink>,
@@ -62,7 +62,7 @@ impl CeleryWatch {
         })
     }
 
-    /// The same sink, whose answers are told.
+    /// The same sink, with its outcomes reported to the metrics.
     pub(super) fn told(&self, sink: Arc<dyn Sink>, max_retries: u16) -> Arc<dyn Sink> {
         Arc::new(Told {
             name: SINK.into(),
@@ -72,12 +72,12 @@ impl CeleryWatch {
         })
     }
 
-    /// Who hears how the relay is.
+    /// The monitor that passes the relay's health to the metrics.
     pub(super) fn monitor(&self) -> Arc<dyn Monitor> {
         Arc::new(Heard(self.subject.clone()))
     }
 
-    /// Sends what is not sent yet.
+    /// Flushes metrics and stops.
     pub(super) async fn end(self) {
         self.watching.end().await;
     }
@@ -88,7 +88,7 @@ async fn keep_counting(subject: Arc<Subject>, outbox: DjangoOutbox, stale: Durat
         let asked = Instant::now();
         match answered(outbox.stats(stale)).await {
             Ok(stats) => {
-                subject.tell_vitals(asked, vitals(stats));
+                subject.tell_store_health(asked, health(stats));
                 subject.tell_schema(&Ok(()));
             }
             Err(error) => {
@@ -119,48 +119,49 @@ async fn answered<T>(answer: impl Future<Output = Result<T>>) -> Result<T> {
     })
 }
 
-fn vitals(stats: Stats) -> Vitals {
+fn health(stats: Stats) -> StoreHealth {
     let head = |(seq, age)| LaneHead {
         lane: LANE,
         seq,
         age,
-        // Another relay may be alive; whether one is, these tables do not say.
+        // The tables do not record which relays are alive.
         held: false,
     };
-    Vitals {
+    StoreHealth {
         now: stats.now,
         ready: stats.eligible,
         waiting: stats.waiting,
         dead: stats.dead,
         oldest_due: None,
         heads: stats.first.zip(stats.oldest).map(head).into_iter().collect(),
+        stray: None,
     }
 }
 
-/// Brings what the relay tells to the watch.
+/// Passes the relay's health to the metrics.
 struct Heard(Arc<Subject>);
 
 impl Monitor for Heard {
     fn beat(&self, beat: &Beat) {
         let Beat {
             at,
-            in_hand,
+            in_flight,
             broker_down,
             unsettled,
             stopping,
         } = *beat;
-        self.0.pulse(&Pulse {
+        self.0.relay_health(&RelayHealth {
             at,
-            lanes: vec![(LANE, in_hand)],
-            in_hand,
-            bytes_in_hand: 0,
-            sinks: vec![SinkPulse {
+            lanes: vec![(LANE, in_flight)],
+            in_flight,
+            bytes_in_flight: 0,
+            sinks: vec![SinkHealth {
                 name: SINK.into(),
                 state: if broker_down { SinkState::Down } else { SinkState::Up },
                 paused: false,
-                in_hand,
+                in_flight,
             }],
-            rung: WakeRung::Poll,
+            wake_source: WakeSource::Poll,
             relays: 1,
             unsettled,
             read: None,
@@ -180,7 +181,7 @@ impl Monitor for Heard {
     }
 }
 
-/// A sink whose answers are told.
+/// A sink that reports its outcomes to the metrics.
 struct Told {
     name: Arc<str>,
     sink: Arc<dyn Sink>,
@@ -190,12 +191,12 @@ struct Told {
 
 #[async_trait]
 impl Sink for Told {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let begun = Instant::now();
         let outcomes = self.sink.publish(batch).await;
         let told: Vec<Outcome> = outcomes.iter().map(charged).collect();
-        let message = |(delivery, outcome)| PublishedMessage {
-            delivery,
+        let message = |(outgoing, outcome)| PublishedMessage {
+            outgoing,
             claim: Claimed {
                 at: begun,
                 caught_up: None,
@@ -209,14 +210,14 @@ impl Sink for Told {
             answered: Instant::now(),
             messages: &messages,
         });
-        for PublishedMessage { delivery, outcome, .. } in messages {
+        for PublishedMessage { outgoing, outcome, .. } in messages {
             if !matches!(outcome, Outcome::Temporary(_) | Outcome::Permanent(_)) {
                 continue;
             }
-            if delivery.attempts + 1 >= self.max_retries {
-                self.subject.dead_lettered(delivery, &self.name, DeadReason::Exhausted);
+            if outgoing.attempts + 1 >= self.max_retries {
+                self.subject.dead_lettered(outgoing, &self.name, DeadReason::Exhausted);
             } else {
-                self.subject.retried(delivery, &self.name);
+                self.subject.retried(outgoing, &self.name);
             }
         }
         outcomes
@@ -235,7 +236,7 @@ impl Sink for Told {
     }
 }
 
-/// As that relay sees it: a broker that hung up is one that is down, and charges no attempt.
+/// The outcome as the celery relay treats it: a lost connection counts as a broker outage and charges no attempt.
 fn charged(outcome: &Outcome) -> Outcome {
     match outcome {
         Outcome::Unknown(reason) => Outcome::SinkDown(Reason::new(reason.text())),
@@ -252,7 +253,7 @@ mod tests {
     use std::net::UdpSocket;
     use std::time::UNIX_EPOCH;
 
-    use sendoff::store::{Place, Room};
+    use sendoff::store::{RowRef, Table};
     use sendoff_watch::{StatsdConfig, StatsdTarget};
 
     use super::*;
@@ -262,8 +263,8 @@ mod tests {
 
     #[async_trait]
     impl Sink for Broker {
-        async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-            let outcome = |delivery: &Arc<Delivery>| match delivery.topic.as_str() {
+        async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+            let outcome = |outgoing: &Arc<Outgoing>| match outgoing.topic.as_str() {
                 "app.fails" => Outcome::Temporary("no".into()),
                 "app.hangs" => Outcome::Unknown("hung up".into()),
                 _ => Outcome::Delivered,
@@ -272,31 +273,19 @@ mod tests {
         }
     }
 
-    fn task(name: &str, attempts: u32) -> Arc<Delivery> {
-        Arc::new(Delivery {
+    fn task(name: &str, attempts: u32) -> Arc<Outgoing> {
+        Arc::new(Outgoing {
             id: sendoff::Uuid::nil(),
             topic: name.to_owned(),
-            payload: Default::default(),
-            content_type: None,
-            headers: Default::default(),
-            key: None,
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
-            created_at: UNIX_EPOCH,
-            expires_at: None,
             attempts,
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: 1,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         })
     }
 
@@ -313,6 +302,7 @@ mod tests {
                 prefix: "celery_outbox".to_owned(),
                 topic_tag: "task_name".to_owned(),
                 tags: Vec::new(),
+                drop_in: true,
             }),
             ..WatchConfig::default()
         });
@@ -339,7 +329,7 @@ mod tests {
             first: None,
             now: UNIX_EPOCH,
         };
-        told.subject.tell_vitals(Instant::now(), vitals(stats));
+        told.subject.tell_store_health(Instant::now(), health(stats));
         watching.end().await;
         let wanted = [
             "celery_outbox.messages.published:1|c|#task_name:app.add",
@@ -359,7 +349,7 @@ mod tests {
         assert!(heard.contains("celery_outbox.batch.duration_ms:"), "{heard}");
         assert!(
             !heard.contains("app.hangs"),
-            "a broker that hung up charges nothing: {heard}"
+            "a lost connection charges no attempt: {heard}"
         );
     }
 }

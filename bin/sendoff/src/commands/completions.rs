@@ -1,4 +1,4 @@
-//! `sendoff completions`: for the shell.
+//! `sendoff completions`: shell completion scripts.
 
 use clap::CommandFactory;
 use clap_complete::Shell;
@@ -11,7 +11,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "For bash: sendoff completions bash > /etc/bash_completion.d/sendoff")]
 pub(crate) struct Args {
-    /// The shell
+    /// Shell
     #[arg(value_enum)]
     shell: Shell,
 }

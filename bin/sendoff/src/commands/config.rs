@@ -1,4 +1,4 @@
-//! `sendoff config`: the configuration as it counts.
+//! `sendoff config`: the effective configuration.
 
 use sendoff_relay::Relay;
 use serde_json::json;
@@ -17,9 +17,9 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 enum Command {
-    /// Print the configuration as it counts: file, environment, flags and defaults, without passwords
+    /// Print the effective configuration (file, environment, flags, defaults), without passwords
     Show,
-    /// Check that a relay could start with it; the database and the sinks are not asked
+    /// Check the configuration of a relay, without contacting the database or the sinks
     Check,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Done {
             if session.output.json {
                 session.output.json(&json!({"ok": true}))?;
             } else {
-                session.output.line("the configuration is fine")?;
+                session.output.line("the configuration is valid")?;
             }
         }
     }

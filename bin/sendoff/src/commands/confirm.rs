@@ -1,8 +1,8 @@
-//! Asking before something that cannot be undone.
+//! Confirmation of commands that cannot be undone.
 
 use std::io::{self, IsTerminal, Write};
 
-/// Whether the person at the terminal says yes. Without a terminal nobody can be asked: a program means what it says.
+/// Whether the user at the terminal confirms. Without a terminal there is no question, and this returns true.
 pub(crate) fn confirmed(question: &str) -> io::Result<bool> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Ok(true);

@@ -1,7 +1,7 @@
 //! `sendoff dead`: the dead letters.
 
 use sendoff::{Error, ErrorKind, Uuid};
-use sendoff_operate::Progress;
+use sendoff_operate::{ListBy, Progress};
 
 use crate::commands::bulk::{BulkArgs, Change};
 use crate::commands::ls::{self, Page};
@@ -10,7 +10,7 @@ use crate::exit::{Done, Exit};
 use crate::filter::FilterArgs;
 use crate::session::Session;
 
-/// Look at dead letters and bring them back
+/// List, show, retry and discard dead letters
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List dead letters, oldest first
+    /// List dead letters, the last to die first
     Ls {
         #[command(flatten)]
         filter: FilterArgs,
@@ -28,12 +28,12 @@ enum Command {
     },
     /// Show one dead letter
     Show {
-        /// Its id
+        /// Message id
         id: Uuid,
     },
-    /// Bring dead letters back: due at once, with all their attempts, in order per key
+    /// Retry dead letters: due now; attempts reset to 0; in order per key
     Retry(BulkArgs),
-    /// Delete dead letters for good; messages that they blocked go on
+    /// Delete dead letters permanently; messages that they blocked continue
     Discard(BulkArgs),
 }
 
@@ -42,8 +42,9 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         Command::Ls { filter, page } => {
             let written = filter.written([])?;
             let operator = session.operator().await?;
-            let filter = operator.filter(&written).await?;
-            ls::print(&operator.dead_list(&filter, page.limit, page.offset).await?, session)?;
+            filter.check_sink(session).await?;
+            let list = operator.dead_list(&page.request(written, ListBy::Ended)).await?;
+            return ls::print(&list, &operator, &page, session).await;
         }
         Command::Show { id } => show::print(&session.operator().await?.dead_show(id).await?, session)?,
         Command::Retry(args) => return retry(args, session).await,
@@ -56,7 +57,7 @@ const RETRY: Change = Change {
     things: "dead letters",
     done: "retried",
     would: "would_retry",
-    question: |count| format!("Bring back {count} dead letters?"),
+    question: |count| format!("Retry {count} dead letters?"),
     none,
 };
 
@@ -64,37 +65,30 @@ const DISCARD: Change = Change {
     things: "dead letters",
     done: "discarded",
     would: "would_discard",
-    question: |count| format!("Delete {count} dead letters for good?"),
+    question: |count| format!("Delete {count} dead letters permanently?"),
     none,
 };
 
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a dead letter")
-        .because("it was retried already, or never died")
-        .next_step("look with `sendoff dead ls` or `sendoff show ID`")
+        .because("they were already retried or discarded, or are not dead")
+        .next_step("check with `sendoff dead ls` or `sendoff show ID`")
 }
 
 async fn retry(args: BulkArgs, session: &Session) -> Done {
     let written = args.written(&RETRY)?;
     let operator = session.operator().await?;
-    let filter = operator.filter(&written).await?;
-    let count = operator.dead_count(&filter).await?;
-    let act = async |progress: Progress<'_>| {
-        let retried = if written.is_empty() {
-            operator.dead_retry_all(progress).await?
-        } else {
-            operator.dead_retry(&filter, progress).await?
-        };
-        Ok(retried.retried)
-    };
+    let selected = args.selected(&written, &operator, session).await?;
+    let count = selected.dead_count().await?;
+    let act = async |progress: Progress<'_>| selected.dead_retry(progress).await;
     args.run(&RETRY, count, session, act).await
 }
 
 async fn discard(args: BulkArgs, session: &Session) -> Done {
     let written = args.written(&DISCARD)?;
     let operator = session.operator().await?;
-    let filter = operator.filter(&written).await?;
-    let count = operator.dead_count(&filter).await?;
-    let act = async |progress: Progress<'_>| operator.dead_discard(&filter, progress).await;
+    let selected = args.selected(&written, &operator, session).await?;
+    let count = selected.dead_count().await?;
+    let act = async |progress: Progress<'_>| selected.dead_discard(progress).await;
     args.run(&DISCARD, count, session, act).await
 }

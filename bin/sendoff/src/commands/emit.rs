@@ -1,10 +1,9 @@
-//! `sendoff emit`: a message from the command line, in a transaction of its own.
+//! `sendoff emit`: emits a message in its own transaction.
 
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use sendoff::emit::Emitted;
 use sendoff::{Error, ErrorKind, Message, Result};
 use serde_json::json;
 
@@ -13,54 +12,54 @@ use crate::exit::{Done, Exit};
 use crate::session::Session;
 use crate::store::Store;
 
-/// How many messages go into one transaction of a load.
+/// Messages per transaction with `--count`.
 const AT_ONCE: u32 = 500;
 
-/// Emit a message in a transaction of its own; prints its id
+/// Emit a message in its own transaction and print its id
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Its topic
+    /// Topic
     topic: String,
-    /// Its payload [default: what is on standard input]
+    /// Payload [default: standard input]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     payload: Option<String>,
-    /// A file that holds the payload; - is standard input
+    /// File with the payload; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     payload_file: Option<PathBuf>,
-    /// Its ordering key
+    /// Ordering key
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// A header; may be given several times
+    /// Header; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// Emit it only if no message of its topic had this idempotency key lately
+    /// Emit only if no message of the topic has used this key within the deduplication window
     #[arg(long, value_name = "KEY", conflicts_with = "count")]
     idempotency_key: Option<String>,
-    /// The payload's content type [default: JSON if it is JSON, else text or bytes]
+    /// Content type of the payload [default: JSON if it is JSON, else text or bytes]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// The type of the aggregate that it is about; its ordering key is TYPE:ID unless --key says otherwise
+    /// Aggregate type; the ordering key is TYPE:ID unless --key is set
     #[arg(long, value_name = "TYPE", requires = "aggregate_id")]
     aggregate_type: Option<String>,
-    /// The id of the aggregate
+    /// Aggregate id
     #[arg(long, value_name = "ID", requires = "aggregate_type")]
     aggregate_id: Option<String>,
-    /// Not before so long from now: 10s, 5m, 1h30m, 7d
+    /// Deliver no sooner than this from now: 10s, 5m, 1h30m, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "at")]
     delay: Option<Duration>,
-    /// Not before this: 2026-01-31T12:00:00Z
+    /// Deliver no sooner than this time: 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     at: Option<SystemTime>,
-    /// A dead letter unless it is delivered by then: 2026-01-31T12:00:00Z, or 1h from now
+    /// Dead letter unless delivered by this time: 2026-01-31T12:00:00Z, or 1h from now
     #[arg(long, value_name = "TIME", value_parser = expiry)]
     expires: Option<Expiry>,
-    /// How many attempts a sink gets, instead of the limit of its topic
+    /// Maximum attempts per sink, instead of the topic's limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     max_attempts: Option<u16>,
-    /// Above 0 before, below 0 after the others, where no key forbids it
+    /// Above 0: before others; below 0: after others; order within a key is kept
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i16>,
-    /// For load: so many messages, all alike but for their ids; prints a count
+    /// For load: emit this many messages that differ only in their ids, and print a count
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
 }
@@ -100,16 +99,13 @@ async fn one(store: &Store, message: Message, session: &Session) -> Done {
     let emitted = transaction.emit(&[message]).await?;
     transaction.commit().await?;
     for emitted in emitted {
-        let (id, duplicate) = match emitted {
-            Emitted::Stored { id } => (id, false),
-            Emitted::Duplicate { first } => (first, true),
-        };
+        let (id, duplicate) = (emitted.id(), emitted.is_duplicate());
         if session.output.json {
             session.output.json(&json!({"id": id, "duplicate": duplicate}))?;
         } else {
             session.output.line(&id.to_string())?;
             if duplicate {
-                session.note("a duplicate: nothing was emitted; this is the id of the first message with that key");
+                session.note("duplicate: nothing was emitted; this is the id of the first message with that key");
             }
         }
     }
@@ -123,7 +119,7 @@ async fn load(store: &Store, message: impl Fn() -> Message, count: u32, session:
         let mut transaction = store.emit.begin().await?;
         transaction.emit(&batch).await?;
         transaction.commit().await.inspect_err(|_| {
-            session.note(&format!("{} were emitted before", count - left));
+            session.note(&format!("{} messages were emitted before this error", count - left));
         })?;
         left -= left.min(AT_ONCE);
     }
@@ -160,7 +156,7 @@ fn message(args: &Args, expires: Option<SystemTime>, payload: Vec<u8>) -> Messag
     message.priority(args.priority.unwrap_or_default())
 }
 
-/// What a payload without a content type is: calling it JSON when it is none would only fail later, at a consumer.
+/// The content type of a payload that has none. Labelling other bytes as JSON would fail later, at a consumer.
 fn guessed(payload: &[u8]) -> &'static str {
     if serde_json::from_slice::<serde::de::IgnoredAny>(payload).is_ok() {
         sendoff::message::JSON
@@ -180,7 +176,7 @@ fn payload(args: &Args, session: &Session) -> Result<Vec<u8>> {
         (None, _) => io::stdin(),
     };
     if file.is_terminal() {
-        session.note("type the payload, and end it with Ctrl-D");
+        session.note("type the payload, then press Ctrl-D");
     }
     let mut payload = Vec::new();
     file.lock()
@@ -190,9 +186,9 @@ fn payload(args: &Args, session: &Session) -> Result<Vec<u8>> {
 }
 
 fn unreadable(name: &str, error: io::Error) -> Error {
-    Error::new(ErrorKind::Invalid, format!("the payload cannot be read from {name}"))
+    Error::new(ErrorKind::Invalid, format!("cannot read the payload from {name}"))
         .because(error.to_string())
-        .next_step("give it with --payload TEXT or --payload-file FILE")
+        .next_step("use --payload TEXT or --payload-file FILE")
         .with_source(error)
 }
 

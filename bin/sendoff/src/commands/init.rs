@@ -1,4 +1,4 @@
-//! `sendoff init`: a configuration to start from.
+//! `sendoff init`: writes a configuration to start from.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -14,7 +14,7 @@ use crate::session::{CONFIG_FILE, Session};
 /// Write a commented sendoff.toml to start from
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Write over a file that is there
+    /// Overwrite an existing file
     #[arg(long)]
     force: bool,
 }
@@ -26,7 +26,7 @@ pub(crate) fn run(args: Args, session: &Session) -> Done {
         session.output.json(&json!({"written": path}))?;
     } else {
         session.output.line(&format!("wrote {}", path.display()))?;
-        session.note("set the database's url in it, then run `sendoff migrate` and `sendoff relay`");
+        session.note("set url in its [database] section, then run `sendoff migrate` and `sendoff relay`");
     }
     Ok(Exit::Ok)
 }
@@ -44,15 +44,15 @@ fn write(path: &Path, force: bool) -> Result<()> {
         file.sync_all()
     });
     written.map_err(|error| {
-        let what = format!("{} cannot be written", path.display());
+        let what = format!("cannot write {}", path.display());
         if error.kind() == io::ErrorKind::AlreadyExists {
             return Error::new(ErrorKind::Invalid, what)
-                .because("it is there already")
-                .next_step("name another with --config FILE, or write over it with --force");
+                .because("the file already exists")
+                .next_step("choose another file with --config FILE, or overwrite it with --force");
         }
         Error::new(ErrorKind::Invalid, what)
             .because(error.to_string())
-            .next_step("name a file in a folder that you may write to with --config FILE")
+            .next_step("choose a file in a writable folder with --config FILE")
             .with_source(error)
     })
 }

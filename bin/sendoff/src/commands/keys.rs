@@ -1,12 +1,14 @@
-//! `sendoff keys`: keys whose messages wait behind one that failed.
+//! `sendoff keys`: blocked keys.
 
+use sendoff_operate::PageView;
 use serde_json::json;
 
 use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
+use crate::table::Column;
 
-/// Look at keys whose messages wait behind one that failed, and let them go on
+/// List blocked keys, and release them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -15,15 +17,15 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List them, those with the most waiting messages first
+    /// List keys with messages blocked behind a failed one, most blocked first
     Ls {
-        /// How many
+        /// Maximum number of keys
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// Let the messages behind a dead letter go; the letter itself stays dead
+    /// Release the messages behind a dead letter; the dead letter itself stays
     Release {
-        /// The key
+        /// Ordering key
         key: String,
         /// Only for this sink
         #[arg(long, value_name = "SINK")]
@@ -37,7 +39,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         Command::Ls { limit } => {
             let keys = operator.keys(limit).await?;
             if session.output.json {
-                session.output.json(&json!({"keys": keys}))?;
+                session.output.json(&PageView::whole(keys))?;
                 return Ok(Exit::Ok);
             }
             let rows = keys.into_iter().map(|key| {
@@ -46,25 +48,31 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
                 let error = key.last_error.unwrap_or_default();
                 vec![
                     key.key.into(),
-                    key.leg.into(),
+                    key.sink.into(),
                     Field::toned(key.state, tone),
-                    key.held.into(),
+                    key.blocked.into(),
                     head.into(),
                     error.into(),
                 ]
             });
-            session
-                .output
-                .table(&["key", "sink", "head is", "held", "head", "error"], rows.collect())?;
+            session.output.table(
+                &[
+                    Column::cut("key"),
+                    Column::cut("sink"),
+                    Column::whole("head state"),
+                    Column::whole("blocked").spare(1),
+                    Column::whole("head"),
+                    Column::cut("error"),
+                ],
+                rows.collect(),
+            )?;
         }
         Command::Release { key, sink } => {
             let released = operator.release_key(&key, sink.as_deref()).await?;
             if session.output.json {
                 session.output.json(&json!({"released": released}))?;
             } else {
-                session
-                    .output
-                    .line(&format!("{released} dead letters block {key} no more"))?;
+                session.output.line(&format!("{key} released"))?;
             }
         }
     }

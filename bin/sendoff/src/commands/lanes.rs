@@ -1,25 +1,25 @@
-//! `sendoff lanes`: who works on what.
+//! `sendoff lanes`: lanes and their relays.
 
-use serde_json::json;
+use sendoff_operate::PageView;
 
 use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Show the lanes: which relay holds each, until when, and how much is ready in it
+/// Show lanes with their relay, the end of its lease, and the number of ready messages
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 
 pub(crate) async fn run(_args: Args, session: &Session) -> Done {
     let lanes = session.operator().await?.lanes().await?;
     if session.output.json {
-        session.output.json(&json!({"lanes": lanes}))?;
+        session.output.json(&PageView::whole(lanes))?;
         return Ok(Exit::Ok);
     }
     let rows = lanes.into_iter().map(|lane| {
         let relay = match lane.relay {
             Some(relay) => Field::from(relay),
-            None => Field::toned("nobody", Tone::Warning),
+            None => Field::toned("none", Tone::Warning),
         };
         let crashes = Field::toned(
             lane.crashes.to_string(),

@@ -10,10 +10,10 @@ use crate::cli::Cli;
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
-/// Print the manual page, or write one a command into a folder
+/// Print the manual page, or write one page per command into a folder
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// The folder
+    /// Folder for the pages
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -34,13 +34,13 @@ pub(crate) fn run(args: Args, session: &Session) -> Done {
 
 fn page(command: &Command) -> Result<String> {
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text).map_err(|error| {
-        Error::new(ErrorKind::Backend, "the manual page could not be made").because(error.to_string())
-    })?;
+    Man::new(command.clone())
+        .render(&mut text)
+        .map_err(|error| Error::new(ErrorKind::Backend, "cannot create the manual page").because(error.to_string()))?;
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Writes the page of a command and those of its subcommands.
+/// Writes the pages of a command and its subcommands, and returns their number.
 fn write_all(command: &Command, name: &str, folder: &Path) -> Result<usize> {
     let path = folder.join(format!("{name}.1"));
     std::fs::write(&path, page(command)?).map_err(|error| cannot_write(&path, error))?;
@@ -55,7 +55,7 @@ fn write_all(command: &Command, name: &str, folder: &Path) -> Result<usize> {
 }
 
 fn cannot_write(path: &Path, error: std::io::Error) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{} cannot be written", path.display()))
+    Error::new(ErrorKind::Invalid, format!("cannot write {}", path.display()))
         .because(error.to_string())
         .next_step("choose another folder with --out")
         .with_source(error)

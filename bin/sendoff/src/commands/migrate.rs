@@ -1,4 +1,4 @@
-//! `sendoff migrate`: the outbox's tables.
+//! `sendoff migrate`: creates and updates the outbox's tables.
 
 use sendoff::store::{Migration, MigrationState};
 use sendoff::{Error, ErrorKind};
@@ -9,11 +9,11 @@ use crate::output::{Field, Tone};
 use crate::session::Session;
 use crate::store::Store;
 
-/// Create or update the outbox's tables; safe to run again, and by several programs at once
+/// Create or update the outbox's tables; safe to repeat and to run concurrently
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// Print the SQL that would run, and change nothing
+    /// Print the SQL; change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(subcommand)]
@@ -22,17 +22,21 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 enum Command {
-    /// Tell how the tables stand; ends with 4 unless they are what this program needs
+    /// Show the state of the tables; exit code 4 unless they are at the version this program needs
     Status,
-    /// Print the SQL that creates a PostgreSQL role each for emitting, relaying, operating and looking
-    Roles,
+    /// Print SQL that creates PostgreSQL roles for emitting, relaying, operating and reading
+    Roles {
+        /// Run it, as the owner of the tables with the right to create roles; safe to run again
+        #[arg(long)]
+        apply: bool,
+    },
 }
 
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let store = session.store()?;
     match args.command {
         Some(Command::Status) => status(&store, session).await,
-        Some(Command::Roles) => roles(&store, session),
+        Some(Command::Roles { apply }) => roles(&store, apply, session).await,
         None if args.dry_run => dry_run(&store, session).await,
         None => migrate(&store, session).await,
     }
@@ -135,17 +139,23 @@ async fn status(store: &Store, session: &Session) -> Done {
     Ok(Exit::Ok)
 }
 
-fn roles(store: &Store, session: &Session) -> Done {
-    let Some(sql) = &store.roles else {
-        return Err(Error::new(ErrorKind::Unsupported, "this database has no roles")
-            .because("the script of roles is for PostgreSQL; SQLite knows no users at all")
-            .next_step("restrict who may write the file, or grant on MySQL what the documentation of its store lists")
-            .into());
+async fn roles(store: &Store, apply: bool, session: &Session) -> Done {
+    let Some(roles) = &store.roles else {
+        return Err(
+            Error::new(ErrorKind::Unsupported, "there is no role script for this database")
+                .because("the role script is for PostgreSQL; SQLite has no users")
+                .next_step("on SQLite, restrict access to the file; on MySQL, grant what docs/stores/mysql.md lists")
+                .into(),
+        );
     };
-    if session.output.json {
-        session.output.json(&json!({"sql": sql}))?;
-    } else {
-        session.output.line(sql.trim_end())?;
+    let sql = roles.roles_sql();
+    if apply {
+        roles.create_roles().await?;
+    }
+    match (session.output.json, apply) {
+        (true, _) => session.output.json(&json!({"sql": sql, "applied": apply}))?,
+        (false, true) => session.output.line("roles created and granted")?,
+        (false, false) => session.output.line(sql.trim_end())?,
     }
     Ok(Exit::Ok)
 }

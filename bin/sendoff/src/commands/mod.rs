@@ -1,4 +1,4 @@
-//! The subcommands, a file each.
+//! The subcommands, one file each.
 
 pub(crate) mod audit;
 pub(crate) mod bulk;
@@ -14,9 +14,9 @@ pub(crate) mod confirm;
 pub(crate) mod dead;
 pub(crate) mod demo;
 pub(crate) mod emit;
-pub(crate) mod hasten;
+pub(crate) mod failures;
 pub(crate) mod init;
-pub(crate) mod items;
+pub(crate) mod jobs;
 pub(crate) mod keys;
 pub(crate) mod lanes;
 pub(crate) mod ls;
@@ -25,6 +25,8 @@ pub(crate) mod migrate;
 pub(crate) mod pause;
 pub(crate) mod reap;
 pub(crate) mod relay;
+pub(crate) mod retry;
 pub(crate) mod show;
 pub(crate) mod sink;
 pub(crate) mod stats;
+pub(crate) mod status;

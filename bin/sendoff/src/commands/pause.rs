@@ -1,19 +1,21 @@
 //! `sendoff pause` and `sendoff resume`.
 
 use sendoff::store::Pausable;
+use sendoff_operate::PageView;
 use serde_json::json;
 
 use crate::exit::{Done, Exit};
+use crate::filter::known_sinks;
 use crate::session::Session;
 
-/// Pause a topic or a sink: its messages wait, and nothing is lost or charged; without a name list what is paused
+/// Pause a topic or a sink: its messages wait, no attempt is charged; without a name, list pauses
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
     #[command(subcommand)]
     what: Option<What>,
 }
 
-/// End a pause: what waited for it goes on
+/// Resume a paused topic or sink
 #[derive(Debug, clap::Args)]
 pub(crate) struct ResumeArgs {
     #[command(subcommand)]
@@ -22,14 +24,14 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// A topic; * stands for any text
+    /// A topic; * matches any text
     Topic {
-        /// Its name
+        /// Topic name
         name: String,
     },
     /// A sink
     Sink {
-        /// Its name
+        /// Sink name
         name: String,
     },
 }
@@ -48,6 +50,9 @@ pub(crate) async fn pause(args: PauseArgs, session: &Session) -> Done {
         return list(session).await;
     };
     let what = Pausable::from(what);
+    if let Pausable::Sink(name) = &what {
+        known_sinks(session).await?.check(name)?;
+    }
     let new = session.operator().await?.pause(&what).await?;
     tell(
         session,
@@ -55,7 +60,7 @@ pub(crate) async fn pause(args: PauseArgs, session: &Session) -> Done {
         if new {
             "is paused; relays notice within a second"
         } else {
-            "was paused already"
+            "was already paused"
         },
         new,
     )
@@ -64,7 +69,12 @@ pub(crate) async fn pause(args: PauseArgs, session: &Session) -> Done {
 pub(crate) async fn resume(args: ResumeArgs, session: &Session) -> Done {
     let what = Pausable::from(args.what);
     let ended = session.operator().await?.resume(&what).await?;
-    tell(session, &what, if ended { "goes on" } else { "was not paused" }, ended)
+    tell(
+        session,
+        &what,
+        if ended { "is resumed" } else { "was not paused" },
+        ended,
+    )
 }
 
 fn tell(session: &Session, what: &Pausable, outcome: &str, changed: bool) -> Done {
@@ -82,7 +92,7 @@ fn tell(session: &Session, what: &Pausable, outcome: &str, changed: bool) -> Don
 async fn list(session: &Session) -> Done {
     let pauses = session.operator().await?.pauses().await?;
     if session.output.json {
-        session.output.json(&json!({"pauses": pauses}))?;
+        session.output.json(&PageView::whole(pauses))?;
         return Ok(Exit::Ok);
     }
     let rows = pauses.into_iter().map(|pause| {

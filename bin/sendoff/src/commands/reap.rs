@@ -1,15 +1,14 @@
-//! `sendoff reap`: lanes of relays that are gone become free, and items of workers that are gone become due.
+//! `sendoff reap`: frees the lanes of vanished relays and the jobs of vanished workers.
 
 use std::time::Duration;
 
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
-/// Free the lanes of relays whose lease has run out, and the items of workers whose lease ran out long ago; other relays and
-/// workers take them by themselves, if there are any
+/// Free lanes and jobs whose lease has run out; running relays and workers do so on their own
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Take items whose lease ran out this long ago
+    /// Reap jobs whose lease ran out at least this long ago
     #[arg(long, value_name = "AGE", default_value = "10m", value_parser = crate::config::parse_duration)]
     stale_after: Duration,
 }
@@ -20,8 +19,8 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         session.output.json(&reaped)?;
     } else {
         session.output.line(&format!(
-            "{} lanes freed, {} items reaped",
-            reaped.lanes_freed, reaped.items_reaped
+            "{} lanes freed, {} jobs reaped",
+            reaped.lanes_freed, reaped.jobs_reaped
         ))?;
     }
     Ok(Exit::Ok)

@@ -1,4 +1,4 @@
-//! `sendoff relay`: delivers.
+//! `sendoff relay`: delivers messages.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use sendoff_relay::{OnceReport, Relay};
 use sendoff_watch::{Surroundings, Watch};
 use serde_json::json;
 
-use crate::config::{Config, SinkKind};
+use crate::config::{Config, SinkConfig};
 use crate::exit::{Done, Exit};
 use crate::reached::reached;
 use crate::reaper;
@@ -16,13 +16,13 @@ use crate::signals;
 use crate::source::{self, Source};
 use crate::store::Store;
 
-/// Deliver messages until SIGTERM or Ctrl-C, then finish what is with a sink and hand the rest over
+/// Deliver messages until SIGTERM or Ctrl-C, then wait for the sinks and release the rest
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Deliver what is due now, print what was done and what remains, and stop
+    /// Deliver due messages, print a report and stop
     #[arg(long)]
     once: bool,
-    /// A file to touch as long as the relay works [default: liveness_file of the configuration]
+    /// File to touch while the relay works [default: liveness_file in the configuration]
     #[arg(long, value_name = "FILE", conflicts_with = "once")]
     liveness_file: Option<PathBuf>,
 }
@@ -63,7 +63,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
             None => builder,
         };
         let relay = config.apply(builder)?.build()?;
-        // Before anything else: the probes tell that, and why, it has not begun.
+        // First of all, so that the probes show why the relay has not started yet.
         let watching = match watch.zip(subject) {
             Some((watch, subject)) => {
                 let surroundings = Surroundings {
@@ -86,6 +86,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
             event = "relay_done",
             delivered = report.delivered,
             retried = report.retried,
+            deferred = report.deferred,
             dead = report.dead,
             "stopped"
         );
@@ -98,11 +99,9 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     Ok(Exit::Ok)
 }
 
-/// Tells what a run came to. A sink may have written messages to standard output: a report among them would be taken for
-/// one.
+/// Prints the report of a run. With a stdout sink it goes to standard error, so that it is not mistaken for a message.
 fn tell(text: &str, json: &serde_json::Value, config: &Config, session: &Session) -> std::io::Result<()> {
-    let mut kinds = config.sinks.iter().map(|sink| &sink.kind);
-    if kinds.any(|kind| matches!(kind, SinkKind::Stdout(_))) {
+    if config.sinks.iter().any(SinkConfig::uses_stdout) {
         session.note(text);
         return Ok(());
     }
@@ -113,7 +112,7 @@ fn tell(text: &str, json: &serde_json::Value, config: &Config, session: &Session
     }
 }
 
-/// Tells what became of every source, and ends with the first error among them.
+/// Prints the report of every source, and returns the first error among them.
 fn tell_all(ended: Vec<(String, Result<OnceReport>)>, config: &Config, session: &Session) -> Done {
     let (mut lines, mut reports, mut first_error) = (Vec::new(), serde_json::Map::new(), None::<Error>);
     for (source, ended) in ended {
@@ -133,7 +132,7 @@ fn tell_all(ended: Vec<(String, Result<OnceReport>)>, config: &Config, session: 
     first_error.map_or(Ok(Exit::Ok), |error| Err(error.into()))
 }
 
-/// How the configuration wants the relay to be watched; `None`: not at all, which costs nothing.
+/// The watch as configured; `None` if it is off, which costs nothing.
 pub(super) fn watch(config: &Config, liveness_file: Option<PathBuf>) -> Option<Watch> {
     let mut settings = config.watch.config(config.statsd.config(false));
     settings.liveness_file = liveness_file.or(settings.liveness_file);
@@ -147,11 +146,12 @@ fn remaining(report: &OnceReport) -> u64 {
 fn told(report: &OnceReport) -> String {
     let OnceReport { run, remaining: left } = report;
     format!(
-        "processed {}: {} delivered, {} to be tried again, {} dead; remaining {}: {} ready, {} due, {} waiting; \
-         dead letters {}",
+        "processed {}: {} deliveries confirmed, {} attempts to retry, {} deferred, {} dead; \
+         remaining rows {}: {} ready, {} due, {} waiting; dead letters {}",
         run.processed(),
         run.delivered,
         run.retried,
+        run.deferred,
         run.dead,
         remaining(report),
         left.ready,
@@ -167,6 +167,7 @@ fn as_json(report: &OnceReport) -> serde_json::Value {
         "processed": run.processed(),
         "delivered": run.delivered,
         "retried": run.retried,
+        "deferred": run.deferred,
         "dead": run.dead,
         "remaining": remaining(report),
         "backlog": {"ready": left.ready, "due": left.due, "waiting": left.waiting, "dead": left.dead},

@@ -1,11 +1,10 @@
-//! `sendoff show`: everything about one message.
+//! `sendoff show`: one message in full.
 
 use std::fmt::Write as _;
 use std::io;
 
 use sendoff::Uuid;
-use sendoff::store::Status;
-use sendoff_operate::{LegView, MessageView};
+use sendoff_operate::{DeliveryView, MessageView};
 use serde_json::Value;
 
 use crate::commands::ls::tone;
@@ -14,10 +13,15 @@ use crate::output::{Paint, Tone, printable};
 use crate::payload;
 use crate::session::Session;
 
-/// Show one message: its legs, what was tried, its payload
+/// Shown in place of headers that are too long.
+pub(crate) const TOO_LONG: &str = "too long to show";
+/// Shown behind a payload that is not complete.
+pub(crate) const CUT: &str = "\nOnly the beginning of the payload is shown.\n";
+
+/// Show one message with its deliveries, attempts and payload
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Its id
+    /// Message id
     id: Uuid,
 }
 
@@ -27,7 +31,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     Ok(Exit::Ok)
 }
 
-/// Prints a message the way all commands do.
+/// Prints a message.
 pub(crate) fn print(message: &MessageView, session: &Session) -> io::Result<()> {
     if session.output.json {
         return session.output.json(message);
@@ -59,7 +63,7 @@ fn told(message: &MessageView, paint: Paint) -> String {
     }
     page.maybe(
         "",
-        "most attempts",
+        "max attempts",
         message.max_attempts.map(|most| most.to_string()).as_deref(),
     );
     page.line("", "created", &message.created_at);
@@ -75,8 +79,11 @@ fn told(message: &MessageView, paint: Paint) -> String {
         ),
     );
     headers(&mut page, &message.headers);
-    for leg in &message.legs {
-        show_leg(&mut page, leg);
+    if message.headers_cut {
+        page.line("", "headers", TOO_LONG);
+    }
+    for sink in &message.deliveries {
+        show_delivery(&mut page, sink);
     }
     let mut text = page.0;
     let shown = match (&message.payload, &message.payload_base64) {
@@ -88,7 +95,7 @@ fn told(message: &MessageView, paint: Paint) -> String {
         let _ = write!(text, "\n{shown}");
     }
     if message.payload_cut {
-        let _ = write!(text, "\nOnly the beginning of the payload is shown.\n");
+        text.push_str(CUT);
     }
     text
 }
@@ -105,27 +112,26 @@ fn headers(page: &mut Lines, headers: &Value) {
     }
 }
 
-fn show_leg(page: &mut Lines, leg: &LegView) {
+fn show_delivery(page: &mut Lines, sink: &DeliveryView) {
     page.0.push('\n');
     page.line(
         "",
         "sink",
-        &match (&leg.leg, leg.status) {
-            (Some(leg), _) => printable(leg),
-            (None, Status::Delivered) => "all that it was routed to".to_owned(),
-            (None, Status::Pending | Status::Retry | Status::Dead) => "not routed yet".to_owned(),
-        },
+        &sink
+            .sink
+            .as_deref()
+            .map_or_else(|| "not routed yet".to_owned(), printable),
     );
-    let status = toned(leg.status.as_str(), tone(leg.status), page.1);
-    match &leg.detail {
+    let status = toned(sink.status.as_str(), tone(sink.status), page.1);
+    match &sink.detail {
         Some(detail) => page.line("  ", "status", &format!("{status} ({})", printable(detail))),
         None => page.line("  ", "status", &status),
     }
-    page.line("  ", "attempts", &leg.attempts.to_string());
-    page.maybe("  ", "due", leg.due_at.as_deref());
-    page.maybe("  ", "ended", leg.ended_at.as_deref());
-    page.maybe("  ", "last error", leg.last_error.as_deref());
-    for tried in &leg.history {
+    page.line("  ", "attempts", &sink.attempts.to_string());
+    page.maybe("  ", "due", sink.due_at.as_deref());
+    page.maybe("  ", "ended", sink.ended_at.as_deref());
+    page.maybe("  ", "last error", sink.last_error.as_deref());
+    for tried in &sink.history {
         let text = |text: &Option<String>| text.as_deref().map(printable).unwrap_or_default();
         page.line("  ", "tried", &format!("{}  {}", text(&tried.at), text(&tried.error)));
     }

@@ -1,24 +1,24 @@
-//! `sendoff sink`: which sinks there are, and whether one works.
+//! `sendoff sink`: lists and tests sinks.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use clap::Subcommand;
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Error, ErrorKind, Headers, Outcome, Result, Uuid};
+use sendoff::store::{RowRef, Table};
+use sendoff::{Error, ErrorKind, Headers, Outcome, Outgoing, Result, Uuid};
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::timeout;
 
-use crate::config::{Config, SinkConfig, SinkKind};
+use crate::config::{Config, SinkConfig};
 use crate::exit::{Done, Exit};
 use crate::output::Paint;
 use crate::session::Session;
 
-/// What the probe's header is called. Names that start with `sendoff-` are fields of the message.
+/// The header of the probe. Names that start with `sendoff-` are fields of the message.
 const PROBE_HEADER: &str = "x-sendoff-probe";
 
-/// List the configured sinks, or try one
+/// List the configured sinks, or test one
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -27,13 +27,13 @@ pub(crate) struct Args {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// List the sinks and the routes that lead to them
+    /// List the sinks and their routes
     Ls,
-    /// Reach a sink and send it one message, marked as a probe; ends with 0 if the sink confirmed it
+    /// Send one message, marked as a probe, to a sink; exit code 0 if the sink confirms it
     Test {
-        /// The sink's name
+        /// Sink name
         name: String,
-        /// The message's topic
+        /// Topic of the probe
         #[arg(long, default_value = "sendoff.probe")]
         topic: String,
     },
@@ -66,18 +66,18 @@ fn ls(config: &Config, session: &Session) -> Done {
     }
     let rows = config.sinks.iter().map(|sink| {
         let routes = routes(sink).join(" ");
-        vec![sink.name().into(), kind(sink).into(), routes.into()]
+        vec![sink.name().into(), sink.kind.into(), routes.into()]
     });
     session.output.table(&["name", "type", "routes"], rows.collect())?;
     Ok(Exit::Ok)
 }
 
-/// What a try came to.
+/// The result of a test.
 #[derive(Debug, Serialize)]
 struct Tried<'a> {
     sink: &'a str,
     #[serde(rename = "type")]
-    kind: String,
+    kind: &'static str,
     topic: String,
     id: Uuid,
     reached: bool,
@@ -99,7 +99,7 @@ async fn test(config: &Config, name: &str, topic: String, session: &Session) -> 
     let (reached, outcome) = match within(limit, sink.check()).await {
         Ok(Ok(())) => {
             let sent = within(limit, sink.publish(&[Arc::clone(&probe)])).await;
-            let nothing = || Outcome::Unknown("the sink gave no answer".into());
+            let nothing = || Outcome::Unknown("the sink returned no outcome".into());
             (
                 true,
                 sent.map_or_else(Outcome::Unknown, |outcomes| {
@@ -116,7 +116,7 @@ async fn test(config: &Config, name: &str, topic: String, session: &Session) -> 
     let (word, reason) = told(&outcome);
     let tried = Tried {
         sink: name,
-        kind: kind(configured),
+        kind: configured.kind,
         topic: probe.topic.clone(),
         id: probe.id,
         reached,
@@ -124,8 +124,8 @@ async fn test(config: &Config, name: &str, topic: String, session: &Session) -> 
         reason,
         milliseconds,
     };
-    // The probe itself may be on standard output: a report behind it would be taken for a message.
-    if matches!(configured.kind, SinkKind::Stdout(_)) {
+    // The probe itself may be on standard output; a report after it would be mistaken for a message.
+    if configured.uses_stdout() {
         session.note(&in_words(&tried, session.stderr));
     } else if session.output.json {
         session.output.json(&tried)?;
@@ -145,7 +145,7 @@ async fn test(config: &Config, name: &str, topic: String, session: &Session) -> 
 async fn within<T>(limit: Duration, work: impl Future<Output = T>) -> Result<T, sendoff::Reason> {
     timeout(limit, work)
         .await
-        .map_err(|_| format!("it gave no answer within {limit:?}").into())
+        .map_err(|_| format!("no answer within {limit:?}").into())
 }
 
 fn find<'a>(config: &'a Config, name: &str) -> Result<&'a SinkConfig> {
@@ -155,38 +155,28 @@ fn find<'a>(config: &'a Config, name: &str) -> Result<&'a SinkConfig> {
             [] => "add a [[sink]] to the configuration file".to_owned(),
             known => format!("use {}", known.join(" or ")),
         };
-        Error::new(ErrorKind::NotFound, format!("no sink is called {name:?}"))
-            .because("the configuration has none of that name")
+        Error::new(ErrorKind::NotFound, format!("there is no sink {name:?}"))
+            .because("no sink in the configuration has that name")
             .next_step(next)
     })
 }
 
-/// A message that no database has seen.
-fn probe(topic: String) -> Delivery {
-    Delivery {
+/// A message that is in no database.
+fn probe(topic: String) -> Outgoing {
+    Outgoing {
         id: Uuid::now_v7(),
         topic,
         payload: r#"{"probe":true}"#.into(),
-        content_type: None,
         headers: Headers::from_iter([(PROBE_HEADER, "true")]),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::now(),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 0,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     }
 }
 
@@ -207,7 +197,7 @@ fn in_words(tried: &Tried<'_>, paint: Paint) -> String {
     } = tried;
     match (tried.outcome, &tried.reason) {
         (Some(_), None) => format!(
-            "{} {sink} took the probe {id} in {milliseconds} ms",
+            "{} {sink} confirmed the probe {id} in {milliseconds} ms",
             paint.good("delivered:")
         ),
         (Some(word), Some(reason)) => format!("{} {reason}; the probe was {id}", paint.bad(&format!("{word}:"))),
@@ -217,13 +207,4 @@ fn in_words(tried: &Tried<'_>, paint: Paint) -> String {
             reason.as_deref().unwrap_or_default()
         ),
     }
-}
-
-/// The type as it is written in the configuration.
-fn kind(sink: &SinkConfig) -> String {
-    json!(sink.kind)
-        .get("type")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
-        .to_owned()
 }

@@ -11,40 +11,43 @@ use serde::{Deserialize, Serialize};
 
 use super::{DatabaseUrl, duration};
 
-/// Where the outbox is, and what is kept there.
+/// Where the outbox is, and how long it keeps rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Database {
-    /// The URL, where it is written in the configuration itself.
+    /// The URL, if it is in the configuration itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     url: Option<DatabaseUrl>,
-    /// The variable that holds the URL, instead of the URL.
+    /// The variable that holds the URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     url_env: Option<String>,
-    /// The file that holds the URL, instead of the URL.
+    /// The file that holds the URL.
     #[serde(skip_serializing_if = "Option::is_none")]
     url_file: Option<PathBuf>,
-    /// The URL, from wherever it comes.
+    /// The resolved URL.
     #[serde(skip)]
     found: Option<DatabaseUrl>,
-    /// The schema of the tables; none: where the connection's search path leads.
+    /// The schema of the tables; `None`: the connection's search path decides.
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<String>,
-    /// What the tables' names start with.
+    /// The prefix of the table names.
     table_prefix: String,
-    /// How long delivered messages are kept; `None`: not at all.
+    /// How long delivered messages are kept; `None`: they are not kept.
     #[serde(with = "duration::or_off")]
     pub(crate) retention: Option<Duration>,
     /// How long dead letters are kept; `None`: until an operator acts.
     #[serde(with = "duration::or_off")]
     pub(crate) dead_retention: Option<Duration>,
-    /// How long idempotency keys are remembered; `None`: as the tables have it.
+    /// How long idempotency keys are taken; `None`: the value in the tables.
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
     pub(crate) dedup_window: Option<Duration>,
-    /// How long notes of consumers are remembered; `None`: as the tables have it.
+    /// How long inbox records are kept; `None`: the value in the tables.
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
-    pub(crate) inbox_window: Option<Duration>,
-    /// Whether to be woken by `LISTEN`, where the database has it.
+    pub(crate) inbox_retention: Option<Duration>,
+    /// How often a job is tried that has no limit of its own; `None`: the value in the tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) job_max_attempts: Option<u16>,
+    /// Whether `LISTEN` wakes the relay, if the database has it.
     pub(crate) listen: bool,
 }
 
@@ -60,20 +63,22 @@ impl Default for Database {
             retention: None,
             dead_retention: None,
             dedup_window: None,
-            inbox_window: None,
+            inbox_retention: None,
+            job_max_attempts: None,
             listen: true,
         }
     }
 }
 
 impl Database {
-    /// The settings that name the database: setting one in a higher place takes the others of a lower one away.
+    /// The settings that name the database. One of them from the environment or a flag replaces all of them in the
+    /// file.
     pub(super) const URL_KEYS: [&'static str; 3] = ["url", "url_env", "url_file"];
 
     /// Where the database is.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when nothing says so.
+    /// [`ErrorKind::Invalid`] when no URL is configured.
     pub(crate) fn url(&self) -> Result<&DatabaseUrl> {
         self.found.as_ref().ok_or_else(|| {
             Error::new(ErrorKind::Invalid, "no database is configured")
@@ -84,20 +89,20 @@ impl Database {
         })
     }
 
-    /// What the tables are called.
+    /// The names of the tables.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when a name cannot stand in SQL. A loaded configuration has been checked for it.
+    /// [`ErrorKind::Invalid`] when a name is not allowed in SQL. A loaded configuration has passed this check.
     pub(crate) fn names(&self) -> Result<Names> {
         Names::new(self.schema.as_deref(), &self.table_prefix)
     }
 
-    /// Follows `url_env` and `url_file`, and checks the rest. An error comes with the setting that it is about.
+    /// Resolves `url_env` and `url_file`, and checks the rest. An error comes with the name of its setting.
     pub(super) fn resolve(&mut self, env: &BTreeMap<OsString, OsString>) -> Result<(), (&'static str, Error)> {
         let given = [self.url.is_some(), self.url_env.is_some(), self.url_file.is_some()];
         if given.into_iter().filter(|given| *given).count() > 1 {
-            let error = Error::new(ErrorKind::Invalid, "the database is named more than once")
-                .because("url, url_env and url_file each name it")
+            let error = Error::new(ErrorKind::Invalid, "the database is set more than once")
+                .because("url, url_env and url_file each set it")
                 .next_step("keep one of url, url_env and url_file");
             return Err(("url", error));
         }
@@ -116,18 +121,27 @@ impl Database {
             };
             (key, error)
         })?;
-        for (key, window) in [("dedup_window", self.dedup_window), ("inbox_window", self.inbox_window)] {
+        if self.job_max_attempts == Some(0) {
+            let error = Error::new(ErrorKind::Invalid, "job_max_attempts is 0")
+                .because("a job that is never tried cannot be done")
+                .next_step("use 1 or more");
+            return Err(("job_max_attempts", error));
+        }
+        for (key, window) in [
+            ("dedup_window", self.dedup_window),
+            ("inbox_retention", self.inbox_retention),
+        ] {
             if window.is_some_and(|window| window < Duration::from_secs(1)) {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} is too short"))
-                    .because("the tables keep it in whole seconds")
+                    .because("the tables store it in whole seconds")
                     .next_step("use 1s or more");
                 return Err((key, error));
             }
         }
         if let (Some(DatabaseUrl::Sqlite(_)), Some(_)) = (&self.found, &self.schema) {
-            let error = Error::new(ErrorKind::Invalid, "schema has no meaning for SQLite")
+            let error = Error::new(ErrorKind::Invalid, "schema is not allowed with SQLite")
                 .because("SQLite has no schemas")
-                .next_step("take it out");
+                .next_step("remove the setting");
             return Err(("schema", error));
         }
         Ok(())
@@ -146,7 +160,7 @@ fn from_env(name: &str, env: &BTreeMap<OsString, OsString>) -> Result<DatabaseUr
         return Err(
             Error::new(ErrorKind::Invalid, format!("the variable {name} is not UTF-8"))
                 .because("a URL is text")
-                .next_step("percent-encode what is special in the URL"),
+                .next_step("percent-encode special characters in the URL"),
         );
     };
     text.trim().parse()
@@ -154,7 +168,7 @@ fn from_env(name: &str, env: &BTreeMap<OsString, OsString>) -> Result<DatabaseUr
 
 fn from_file(path: &Path) -> Result<DatabaseUrl> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        Error::new(ErrorKind::Invalid, format!("{} cannot be read", path.display()))
+        Error::new(ErrorKind::Invalid, format!("cannot read {}", path.display()))
             .because(error.to_string())
             .next_step("let the relay's user read it, or change url_file")
             .with_source(error)

@@ -1,4 +1,4 @@
-//! The settings with their places, so that an error can say where it was written.
+//! The settings with their positions, so that an error names the line or the variable.
 
 use std::ops::Range;
 
@@ -11,25 +11,28 @@ use super::file::ConfigFile;
 use super::unread::Unread;
 use super::{Config, Database, Override, sink, source};
 
-/// The file with everything from outside put in.
+/// The file, with the settings from outside applied.
 pub(super) struct Document<'a> {
     file: &'a ConfigFile,
     root: DeTable<'a>,
-    /// What was put in: its path here and where it comes from.
+    /// The path and the origin of each setting from outside.
     origins: Vec<(String, &'a str)>,
 }
 
 impl<'a> Document<'a> {
-    /// Reads the file, then puts the settings in one by one: each is tried at once, so that an error is known to be its.
+    /// Reads the file, then applies the settings one by one. Each is checked immediately, so that an error names it.
     pub(super) fn read(file: &'a ConfigFile, settings: &'a [Override]) -> Result<(Self, Config)> {
         let root = DeTable::parse(&file.text).map_err(|mut error| {
             let line = error.span().map_or(1, |span| file.line(span.start));
-            // The error would show the line, and a password in it.
+            // The error would quote the line, which may contain a password.
             error.set_input(None);
-            Error::new(ErrorKind::Invalid, format!("{} line {line} is no TOML", file.name))
-                .because(error.message().to_owned())
-                .next_step("correct the line; texts stand in quotes, sections in [brackets]")
-                .with_source(error)
+            Error::new(
+                ErrorKind::Invalid,
+                format!("{} line {line} is not valid TOML", file.name),
+            )
+            .because(error.message().to_owned())
+            .next_step("correct the line: text needs quotes, sections need [brackets]")
+            .with_source(error)
         })?;
         let mut document = Self {
             file,
@@ -43,7 +46,7 @@ impl<'a> Document<'a> {
         Ok((document, config))
     }
 
-    /// An error about the setting at `path`, with its place.
+    /// An error about the setting at `path`, with its position.
     pub(super) fn at(&self, path: &str, error: Error) -> Error {
         let mut placed = Error::new(error.kind(), format!("{}{}", self.place(path), error.what()));
         if let Some(why) = error.why() {
@@ -55,7 +58,7 @@ impl<'a> Document<'a> {
         placed.with_source(error)
     }
 
-    /// Where the setting at `path` was written, as the beginning of a sentence; empty when it is a default.
+    /// The position of the setting at `path`, as the start of a sentence; empty for a default.
     fn place(&self, path: &str) -> String {
         let from_outside = self.origins.iter().rev().find(|(of, _)| of == path);
         if let Some((_, origin)) = from_outside {
@@ -74,7 +77,7 @@ impl<'a> Document<'a> {
         unread.error(&self.line(span.clone()), &path_to(&self.root, span.start).join("."))
     }
 
-    /// Puts a setting in. Whether a text is meant as a number is decided by which of the two can be read.
+    /// Applies a setting. Its value is tried as text first, then as a TOML value.
     fn set(&mut self, setting: &'a Override) -> Result<Config> {
         let text = DeValue::String(setting.value.as_str().into());
         let number = DeValue::parse(&setting.value).ok().map(Spanned::into_inner);
@@ -91,7 +94,7 @@ impl<'a> Document<'a> {
                 Err(unread) => refused = Some(unread.error(&setting.origin, &path)),
             }
         }
-        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::Invalid, format!("{} cannot be used", setting.origin))))
+        Err(refused.unwrap_or_else(|| Error::new(ErrorKind::Invalid, format!("{} is invalid", setting.origin))))
     }
 }
 
@@ -108,12 +111,15 @@ fn config(mut root: DeTable<'_>) -> Result<Config, Unread> {
     Ok(config)
 }
 
-/// Puts `value` where the setting says, and returns the path with numbers for the names of sinks and sources.
+/// Inserts `value` at the setting's path, and returns the path with numbers instead of the names of sinks and sources.
 fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>) -> Result<String> {
     let nowhere = |why: &str, next: String| {
-        Error::new(ErrorKind::Invalid, format!("{} sets nothing", setting.origin))
-            .because(why)
-            .next_step(next)
+        Error::new(
+            ErrorKind::Invalid,
+            format!("{} does not match a setting", setting.origin),
+        )
+        .because(why)
+        .next_step(next)
     };
     let names: Vec<&str> = setting.path.split('.').collect();
     let (table, key, path) = match names.as_slice() {
@@ -121,7 +127,7 @@ fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>)
             let at = named(root, list, name).ok_or_else(|| {
                 nowhere(
                     &format!("no {list} has that name"),
-                    format!("add the [[{list}]] to the file, or unset it"),
+                    format!("add the [[{list}]] to the file, or unset the variable"),
                 )
             })?;
             let table = match root.get_mut(*list).map(Spanned::get_mut) {
@@ -131,9 +137,9 @@ fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>)
             (table, *key, format!("{list}.{at}.{key}"))
         }
         ["route" | "topic" | "sink" | "source", ..] => {
-            let next = "write it into the file; only the settings of a sink or a source can be set, as \
+            let next = "set it in the file; a variable can only change settings of a sink or a source, as \
                         SENDOFF_SINK__NAME__SETTING";
-            return Err(nowhere("lists are set in the file", next.to_owned()));
+            return Err(nowhere("lists can only be set in the file", next.to_owned()));
         }
         [section, key] => {
             let new = || Spanned::new(0..0, DeValue::Table(DeTable::new()));
@@ -142,26 +148,26 @@ fn insert<'a>(root: &mut DeTable<'a>, setting: &'a Override, value: DeValue<'a>)
         }
         _ => {
             return Err(nowhere(
-                "it does not lead to a setting",
+                "its name is not the path of a setting",
                 "write it like SENDOFF_RELAY__LEASE".to_owned(),
             ));
         }
     };
     let Some(DeValue::Table(table)) = table else {
-        return Err(nowhere("its section is no table", "correct the file".to_owned()));
+        return Err(nowhere("its section is not a table", "correct the file".to_owned()));
     };
     if Database::URL_KEYS.contains(&key) {
         for other in Database::URL_KEYS {
             table.remove(other);
         }
     }
-    // Only replacing the value would keep the place of the old one.
+    // Replacing only the value would keep the position of the old key.
     table.remove(key);
     table.insert(Spanned::new(0..0, key.to_owned().into()), Spanned::new(0..0, value));
     Ok(path)
 }
 
-/// Which entry of a list has this name. Variables have no dashes and no lower case.
+/// The entry of a list with this name. Variables cannot contain dashes or lower case.
 fn named(root: &DeTable<'_>, list: &str, name: &str) -> Option<usize> {
     let Some(DeValue::Array(entries)) = root.get(list).map(Spanned::get_ref) else {
         return None;
@@ -173,7 +179,7 @@ fn named(root: &DeTable<'_>, list: &str, name: &str) -> Option<usize> {
     entries.iter().position(is_it)
 }
 
-/// Where the setting at `path` is written, or the nearest above it that is.
+/// The position of the setting at `path`, or of its nearest parent in the file.
 fn find(root: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     let mut names = path.split('.');
     let mut value = root.get(names.next()?)?;
@@ -191,7 +197,7 @@ fn find(root: &DeTable<'_>, path: &str) -> Option<Range<usize>> {
     Some(value.span()).filter(|span| !span.is_empty())
 }
 
-/// The names that lead to the setting at a byte of the text.
+/// The path of the setting at a byte offset.
 fn path_to(table: &DeTable<'_>, at: usize) -> Vec<String> {
     for (key, value) in table {
         let path = if key.span().contains(&at) {

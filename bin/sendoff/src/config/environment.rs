@@ -10,8 +10,8 @@ use super::Override;
 const PREFIX: &str = "SENDOFF_";
 const NESTING: &str = "__";
 
-/// The settings in `env`, in the order of their names. Variables without a double underscore are none: they belong to the
-/// program (`SENDOFF_CONFIG`), to tests, or to somebody's container platform.
+/// The settings in `env`, in the order of their names. Variables without a double underscore are not settings: they
+/// belong to the program (`SENDOFF_CONFIG`), to tests, or to a container platform.
 pub(super) fn settings(env: &BTreeMap<OsString, OsString>) -> Result<Vec<Override>> {
     let mut settings = Vec::new();
     for (name, value) in env {

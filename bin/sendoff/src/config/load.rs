@@ -1,4 +1,4 @@
-//! Putting the configuration together.
+//! Loads the configuration.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,14 +10,14 @@ use super::document::Document;
 use super::file::ConfigFile;
 use super::{Config, environment, validate};
 
-/// One setting from outside the file. It cannot be printed: its value may be a URL with a password.
+/// One setting from outside the file. It has no `Debug`: its value may be a URL with a password.
 #[derive(Clone)]
 pub(crate) struct Override {
     /// Where it comes from, for errors.
     pub(super) origin: String,
-    /// What it sets, such as `database.url`.
+    /// The path of the setting, such as `database.url`.
     pub(super) path: String,
-    /// To what: text, or what TOML reads as a number, a truth value or a list.
+    /// Its value: text, or a TOML number, boolean or list.
     pub(super) value: String,
 }
 
@@ -33,12 +33,12 @@ impl Override {
 }
 
 impl Config {
-    /// The configuration from the file at `path` (with none: `sendoff.toml` in the current folder, if it is there), from
-    /// `env`, and from `flags`.
+    /// The configuration from the file at `path` (without a path: `sendoff.toml` in the current folder, if it exists),
+    /// from `env`, and from `flags`.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`], with the place, for what cannot be read or cannot work. That there is a database,
-    /// a sink and a route is checked by those who need them.
+    /// [`sendoff::ErrorKind::Invalid`], with the position, for unreadable or invalid settings. Commands that need a
+    /// database, a sink or a route check for it themselves.
     pub(crate) fn load(
         path: Option<&Path>,
         env: impl IntoIterator<Item = (OsString, OsString)>,
@@ -50,7 +50,7 @@ impl Config {
         settings.extend_from_slice(flags);
         let (document, mut config) = Document::read(&file, &settings)?;
         if flags.iter().any(|flag| flag.path == "database.url") {
-            // The flag says which database is meant: the one instead of all the configured ones.
+            // The flag replaces all configured databases.
             config.sources.clear();
         }
         validate::one_or_several(&config, &document)?;

@@ -1,4 +1,4 @@
-//! `[log]`: what the program says about its own doing.
+//! `[log]`: log level and format.
 
 use clap::ValueEnum;
 use serde::de::{Error, Unexpected};
@@ -6,14 +6,14 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::log::{Format, Level};
 
-/// How much is told, and how it looks. The words are those of the flags.
+/// Log level and format. The values are those of the flags.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct LogConfig {
-    /// How lines look.
+    /// Log format.
     #[serde(with = "self")]
     pub(crate) format: Format,
-    /// How much is told.
+    /// Log level.
     #[serde(with = "self")]
     pub(crate) level: Level,
 }

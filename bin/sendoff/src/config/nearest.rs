@@ -1,6 +1,6 @@
-//! What somebody may have meant.
+//! Suggestions for misspelt names.
 
-/// The known name that is most like `word`, if one is close.
+/// The known name closest to `word`, if one is close enough.
 pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     let distances = known.iter().map(|name| (distance(word, name), *name));
     let (distance, name) = distances.min_by_key(|(distance, _)| *distance)?;
@@ -8,7 +8,7 @@ pub(super) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     (distance <= close).then_some(name)
 }
 
-/// How many letters have to be put in, taken out, replaced, or exchanged with the next one.
+/// The edit distance: insertions, deletions, replacements, and swaps of neighbouring letters.
 fn distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];

@@ -1,20 +1,20 @@
 //! From the configuration to a relay.
 
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_relay::{HeadPolicy, RelayBuilder, TopicPolicy};
+use sendoff_relay::{OnFailure, RelayBuilder, TopicPolicy};
 
 use super::Config;
 
 impl Config {
-    /// Gives a relay its settings, sinks, routes and topics.
+    /// Adds the settings, sinks, routes and topics to a relay.
     ///
     /// # Errors
-    /// As [`Config::check_delivers`], and what a sink says about its settings.
+    /// As [`Config::check_delivers`], and the errors of a sink about its settings.
     pub(crate) fn apply(&self, mut relay: RelayBuilder) -> Result<RelayBuilder> {
         self.check_delivers()?;
         relay = relay.settings(self.relay.settings()).default_policy(TopicPolicy {
             retry: self.retry.policy(),
-            head: HeadPolicy::default(),
+            on_failure: OnFailure::default(),
         });
         for topic in &self.topics {
             relay = relay.topic(topic.pattern.clone(), topic.policy(&self.retry));
@@ -27,7 +27,7 @@ impl Config {
             relay = relay.sink(name, sink.build()?).sink_settings(name, sink.settings());
         }
         if let Some(spans) = crate::trace::publish_spans() {
-            relay = relay.follow(spans);
+            relay = relay.tracer(spans);
         }
         for route in &self.routes {
             relay = relay.route(route.pattern.clone(), route.to.clone());
@@ -35,15 +35,15 @@ impl Config {
         Ok(relay)
     }
 
-    /// Fails unless a relay would have somewhere to deliver to.
+    /// Fails unless there is a sink and a route.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when there is no sink or no route.
     pub(crate) fn check_delivers(&self) -> Result<()> {
         let Some(first) = self.sinks.first() else {
             return Err(Error::new(ErrorKind::Invalid, "no sink is configured")
-                .because("the relay would have nowhere to deliver to")
-                .next_step("add a [[sink]] to the configuration file; `sendoff init` writes one to start from"));
+                .because("the relay needs a sink to deliver to")
+                .next_step("add a [[sink]] to the configuration file; `sendoff init` writes an example"));
         };
         if self.routes.is_empty() {
             let next = "add a [[route]] to the configuration file, such as match = \"*\" and to = ";

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// The relay's settings; what they mean is said at [`Settings`].
+/// The relay's settings; [`Settings`] documents them.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RelayConfig {
@@ -17,8 +17,8 @@ pub(crate) struct RelayConfig {
     #[serde(with = "duration")]
     heartbeat: Duration,
     batch: usize,
-    window: usize,
-    window_bytes: usize,
+    max_in_flight: usize,
+    max_in_flight_bytes: usize,
     #[serde(with = "duration")]
     idle_time: Duration,
     #[serde(with = "duration")]
@@ -27,7 +27,7 @@ pub(crate) struct RelayConfig {
     sweep: Duration,
     #[serde(with = "duration")]
     clean: Duration,
-    /// Items whose worker has not renewed them for so long are taken from it; `None`: only by hand.
+    /// Jobs whose lease ran out this long ago are reaped; `None`: not by the relay.
     #[serde(with = "duration::or_off")]
     pub(crate) reap_after: Option<Duration>,
     #[serde(with = "duration")]
@@ -41,8 +41,8 @@ impl Default for RelayConfig {
             lease,
             heartbeat,
             batch,
-            window,
-            window_bytes,
+            max_in_flight,
+            max_in_flight_bytes,
             idle_time,
             due_interval,
             sweep,
@@ -55,8 +55,8 @@ impl Default for RelayConfig {
             lease,
             heartbeat,
             batch,
-            window,
-            window_bytes,
+            max_in_flight,
+            max_in_flight_bytes,
             idle_time,
             due_interval,
             sweep,
@@ -69,14 +69,14 @@ impl Default for RelayConfig {
 }
 
 impl RelayConfig {
-    /// As the relay takes them.
+    /// The settings of the relay.
     pub(crate) fn settings(&self) -> Settings {
         Settings {
             lease: self.lease,
             heartbeat: self.heartbeat,
             batch: self.batch,
-            window: self.window,
-            window_bytes: self.window_bytes,
+            max_in_flight: self.max_in_flight,
+            max_in_flight_bytes: self.max_in_flight_bytes,
             idle_time: self.idle_time,
             due_interval: self.due_interval,
             sweep: self.sweep,
@@ -87,28 +87,35 @@ impl RelayConfig {
         }
     }
 
-    /// What would make the relay spin or stand still. An error comes with the setting that it is about; how the settings
-    /// go together is checked by the relay itself.
+    /// Rejects values that make the relay spin or stop. An error comes with the name of its setting. The relay itself
+    /// checks combinations of settings.
     pub(super) fn validate(&self) -> Result<(), (&'static str, Error)> {
         let is_zero = [
             ("lease", self.lease.is_zero()),
             ("heartbeat", self.heartbeat.is_zero()),
             ("batch", self.batch == 0),
-            ("window", self.window == 0),
-            ("window_bytes", self.window_bytes == 0),
+            ("max_in_flight", self.max_in_flight == 0),
+            ("max_in_flight_bytes", self.max_in_flight_bytes == 0),
             ("idle_time", self.idle_time.is_zero()),
             ("due_interval", self.due_interval.is_zero()),
             ("sweep", self.sweep.is_zero()),
             ("clean", self.clean.is_zero()),
             ("reap_after", self.reap_after.is_some_and(|after| after.is_zero())),
-            ("crash_limit", self.crash_limit == 0),
         ];
         match is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
+            None if self.crash_limit < 2 => {
+                let error = Error::new(ErrorKind::Invalid, "crash_limit in [relay] is below 2")
+                    .because(
+                        "a relay that is killed for any other reason would make whatever it worked on a dead letter",
+                    )
+                    .next_step("use 2 or more, or take the line out for the default");
+                Err(("crash_limit", error))
+            }
             None => Ok(()),
             Some((key, _)) => {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} in [relay] cannot be 0"))
-                    .because("the relay would spin or stand still")
-                    .next_step("use more, or take the line out for the default");
+                    .because("the relay would spin or do nothing")
+                    .next_step("use more than 0, or remove the line for the default");
                 Err((key, error))
             }
         }

@@ -1,4 +1,4 @@
-//! `[retry]`, and what a topic changes of it.
+//! `[retry]`, and its overrides by topic.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// When failed messages are tried again; what the fields mean is said at [`RetryPolicy`].
+/// When failed messages are retried; [`RetryPolicy`] documents the fields.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct Retry {
@@ -21,7 +21,7 @@ pub(crate) struct Retry {
     attempts: u32,
 }
 
-/// The fields of [`Retry`] that are other for a topic.
+/// The fields of [`Retry`] that a topic overrides.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct RetryOverrides {
@@ -57,7 +57,7 @@ impl Default for Retry {
 }
 
 impl Retry {
-    /// As the relay takes it.
+    /// The policy of the relay.
     pub(crate) fn policy(&self) -> RetryPolicy {
         RetryPolicy {
             base: self.base,
@@ -68,7 +68,7 @@ impl Retry {
         }
     }
 
-    /// With what a topic changes.
+    /// With the overrides of a topic.
     pub(crate) fn with(&self, overrides: &RetryOverrides) -> Self {
         Self {
             base: overrides.base.unwrap_or(self.base),
@@ -79,14 +79,14 @@ impl Retry {
         }
     }
 
-    /// An error comes with the setting that it is about.
+    /// An error comes with the name of its setting.
     pub(super) fn validate(&self) -> Result<(), (&'static str, Error)> {
         let checks = [
             ("multiplier", (1.0..=1000.0).contains(&self.multiplier), "1 to 1000"),
             (
                 "jitter",
                 (0.0..=1.0).contains(&self.jitter),
-                "0 to 1, a part of the delay",
+                "0 to 1, a share of the delay",
             ),
             ("attempts", self.attempts > 0, "1 or more"),
             ("max", self.max >= self.base, "at least base"),
@@ -95,7 +95,7 @@ impl Retry {
             None => Ok(()),
             Some((key, _, allowed)) => {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} of the retries is out of range"))
-                    .because("the delays would grow without sense, or nothing would be tried");
+                    .because("delays would be invalid, or nothing would be tried");
                 Err((key, error.next_step(format!("use {allowed}"))))
             }
         }

@@ -3,14 +3,14 @@
 use sendoff::Pattern;
 use serde::{Deserialize, Serialize};
 
-/// Topics that fit go to these sinks.
+/// Topics that match go to these sinks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Route {
-    /// Which topics.
+    /// The pattern of the topics.
     #[serde(rename = "match", with = "pattern")]
     pub(crate) pattern: Pattern,
-    /// The names of the sinks, each a leg of its own.
+    /// The names of the sinks; each gets its own delivery.
     pub(crate) to: Vec<String>,
 }
 

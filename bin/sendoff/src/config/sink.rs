@@ -5,16 +5,7 @@ use std::time::Duration;
 
 use sendoff::{Result, Sink};
 use sendoff_relay::SinkSettings;
-use sendoff_sink_celery::{CeleryConfig, CelerySink};
-use sendoff_sink_file::{FileConfig, FileSink};
-use sendoff_sink_http::{HttpConfig, HttpSink};
-#[cfg(feature = "kafka")]
-use sendoff_sink_kafka::{KafkaConfig, KafkaSink};
-use sendoff_sink_mqtt::{MqttConfig, MqttSink};
-use sendoff_sink_nats::{NatsConfig, NatsSink};
-use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
-use sendoff_sink_redis::{RedisConfig, RedisSink};
-use sendoff_sink_stdout::{StdoutConfig, StdoutSink};
+use sendoff_sink_stdout::StdoutConfig;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
@@ -22,44 +13,28 @@ use toml::de::{DeTable, DeValue, Deserializer};
 
 use super::duration;
 use super::unread::Unread;
+use crate::sinks::{Row, Settings, Support};
 
 /// One sink.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct SinkConfig {
     #[serde(flatten)]
     common: Common,
-    /// Its type, with the settings of that type.
+    /// Its type, as in the file.
+    #[serde(rename = "type")]
+    pub(crate) kind: &'static str,
+    /// The settings of its type.
     #[serde(flatten)]
-    pub(crate) kind: SinkKind,
+    own: Box<dyn Settings>,
 }
 
-/// The types of sinks that a file can configure.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "lowercase")]
-pub(crate) enum SinkKind {
-    /// Lines of JSON on standard output.
-    Stdout(StdoutConfig),
-    /// Lines of JSON in a file.
-    File(FileConfig),
-    /// Webhooks.
-    Http(Box<HttpConfig>),
-    /// Redis streams, lists and channels.
-    Redis(Box<RedisConfig>),
-    /// Messages of RabbitMQ.
-    #[serde(rename = "rabbitmq")]
-    RabbitMq(Box<RabbitMqConfig>),
-    /// Tasks of Celery.
-    Celery(Box<CeleryConfig>),
-    /// Messages of NATS.
-    Nats(Box<NatsConfig>),
-    /// Messages of an MQTT broker.
-    Mqtt(Box<MqttConfig>),
-    /// Records of Kafka.
-    #[cfg(feature = "kafka")]
-    Kafka(Box<KafkaConfig>),
+impl PartialEq for SinkConfig {
+    fn eq(&self, other: &Self) -> bool {
+        self.common == other.common && *self.own == *other.own
+    }
 }
 
-/// What every sink has.
+/// The settings that all types share.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Common {
     name: String,
@@ -78,21 +53,7 @@ const COMMON: [&str; 6] = ["name", "type", "batch", "concurrency", "timeout", "r
 #[derive(Deserialize)]
 struct Typed {
     #[serde(rename = "type")]
-    kind: Kind,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "lowercase")]
-enum Kind {
-    Stdout,
-    File,
-    Http,
-    Redis,
-    RabbitMq,
-    Celery,
-    Nats,
-    Mqtt,
-    Kafka,
+    row: &'static Row,
 }
 
 impl SinkConfig {
@@ -111,44 +72,32 @@ impl SinkConfig {
         }
     }
 
-    /// The sink itself.
+    /// Creates the sink.
     ///
     /// # Errors
-    /// What the sink says about its settings.
+    /// The errors of the sink about its settings.
     pub(crate) fn build(&self) -> Result<Arc<dyn Sink>> {
-        Ok(match &self.kind {
-            SinkKind::Stdout(config) => Arc::new(StdoutSink::new(config)?),
-            SinkKind::File(config) => Arc::new(FileSink::new(config.clone())?),
-            SinkKind::Http(config) => Arc::new(HttpSink::new((**config).clone())?),
-            SinkKind::Redis(config) => Arc::new(RedisSink::new(config.as_ref().clone())?),
-            SinkKind::RabbitMq(config) => Arc::new(RabbitMqSink::new(config.as_ref().clone())?),
-            SinkKind::Celery(config) => Arc::new(CelerySink::new(config)?),
-            SinkKind::Nats(config) => Arc::new(NatsSink::new(config.as_ref().clone())?),
-            SinkKind::Mqtt(config) => Arc::new(MqttSink::new(config.as_ref().clone())?),
-            #[cfg(feature = "kafka")]
-            SinkKind::Kafka(config) => Arc::new(KafkaSink::new(config.as_ref().clone())?),
-        })
+        self.own.build()
     }
 
-    /// Whether the settings of its type can work.
+    /// Checks the settings of its type.
     pub(super) fn validate(&self) -> Result<()> {
-        match &self.kind {
-            SinkKind::Stdout(StdoutConfig {}) => Ok(()),
-            SinkKind::File(config) => config.validate(),
-            SinkKind::Http(config) => config.validate(),
-            SinkKind::Redis(config) => config.validate(),
-            SinkKind::RabbitMq(config) => config.validate(),
-            SinkKind::Celery(config) => config.validate(),
-            SinkKind::Nats(config) => config.validate(),
-            SinkKind::Mqtt(config) => config.validate(),
-            #[cfg(feature = "kafka")]
-            SinkKind::Kafka(config) => config.validate(),
-        }
+        self.own.validate()
+    }
+
+    /// The settings of its type, if this is its type.
+    pub(crate) fn own<C: 'static>(&self) -> Option<&C> {
+        self.own.config().downcast_ref()
+    }
+
+    /// Whether it writes to standard output, where reports of commands would be mistaken for messages.
+    pub(crate) fn uses_stdout(&self) -> bool {
+        self.own::<StdoutConfig>().is_some()
     }
 }
 
-/// Reads all `[[sink]]`s. The settings of a type are read by the sink's own crate, which alone knows them; for that, what
-/// all sinks have in common is taken out before.
+/// Reads all `[[sink]]`s. The crate of the sink parses the settings of its type; the settings that all types share are
+/// removed first.
 pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unread> {
     let span = sinks.span();
     let DeValue::Array(entries) = sinks.into_inner() else {
@@ -161,28 +110,21 @@ pub(super) fn read(sinks: Spanned<DeValue<'_>>) -> Result<Vec<SinkConfig>, Unrea
             return Err(Unread::list("sink", span));
         };
         let common: DeTable<'_> = COMMON.iter().filter_map(|name| own.remove_entry(*name)).collect();
-        let typed: Typed = deserialize(Spanned::new(span.clone(), common.clone()))?;
-        let own = Spanned::new(span.clone(), own);
+        let Typed { row } = deserialize(Spanned::new(span.clone(), common.clone()))?;
+        let common = deserialize(Spanned::new(span.clone(), common))?;
+        let own = match row.support {
+            Support::Configured(of) => of
+                .read(Deserializer::from(Spanned::new(span.clone(), own)))
+                .map_err(|error| Unread::new(&error, &COMMON).or_at(span).hiding(of.secrets()))?,
+            Support::NotBuilt(why) => return Err(Unread::because(why, span)),
+            Support::Elsewhere(why) => {
+                return Err(Unread::because(&format!("{why} (see {})", row.page), span));
+            }
+        };
         read.push(SinkConfig {
-            common: deserialize(Spanned::new(span, common))?,
-            kind: match typed.kind {
-                Kind::Stdout => SinkKind::Stdout(deserialize(own)?),
-                Kind::File => SinkKind::File(deserialize(own)?),
-                Kind::Http => SinkKind::Http(Box::new(deserialize(own)?)),
-                Kind::Redis => SinkKind::Redis(deserialize(own)?),
-                Kind::RabbitMq => SinkKind::RabbitMq(deserialize(own)?),
-                Kind::Celery => SinkKind::Celery(deserialize(own)?),
-                Kind::Nats => SinkKind::Nats(deserialize(own)?),
-                Kind::Mqtt => SinkKind::Mqtt(deserialize(own)?),
-                #[cfg(feature = "kafka")]
-                Kind::Kafka => SinkKind::Kafka(deserialize(own)?),
-                #[cfg(not(feature = "kafka"))]
-                Kind::Kafka => {
-                    let message = "this program was built without Kafka (build it with --features kafka, or with \
-                                   --features kafka-ssl if it has to encrypt)";
-                    return Err(Unread::because(message, own.span()));
-                }
-            },
+            common,
+            kind: row.name,
+            own,
         });
     }
     Ok(read)

@@ -9,20 +9,20 @@ use super::nearest::nearest;
 use super::unread::Unread;
 use super::{Config, Database, Route};
 
-/// One database among several, with routes of its own.
+/// One database among several, optionally with its own routes.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct SourceConfig {
-    /// What `--source`, log lines and variables call it.
+    /// Its name in `--source`, log lines and variables.
     pub(crate) name: String,
     /// Where it is: the settings of `[database]`.
     #[serde(flatten)]
     pub(crate) database: Database,
-    /// Where its messages go; none: as the `[[route]]`s of the file say.
+    /// Where its messages go; if empty, the common `[[route]]`s apply.
     #[serde(rename = "route", skip_serializing_if = "Vec::is_empty")]
     pub(crate) routes: Vec<Route>,
 }
 
-/// What a source has beside the settings of a database.
+/// The settings of a source that are not those of a database.
 #[derive(Deserialize)]
 struct Own {
     name: String,
@@ -33,8 +33,7 @@ struct Own {
 const OWN: [&str; 2] = ["name", "route"];
 
 impl Config {
-    /// What the configuration is for one of its sources alone: that database, the routes of its messages, and the sinks
-    /// to which these lead.
+    /// The configuration for one source: its database, its routes, and the sinks to which they lead.
     pub(crate) fn of_source(&self, source: &SourceConfig) -> Self {
         let routes = if source.routes.is_empty() {
             &self.routes
@@ -56,10 +55,10 @@ impl Config {
         }
     }
 
-    /// The sources that are meant: the one of this name, or all of them.
+    /// The source with this name, or all sources.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when there is none of this name.
+    /// [`ErrorKind::Invalid`] when no source has this name.
     pub(crate) fn sources(&self, name: Option<&str>) -> Result<Vec<&SourceConfig>> {
         let Some(name) = name else {
             return Ok(self.sources.iter().collect());
@@ -73,20 +72,20 @@ impl Config {
         Err(match (nearest(name, &known), known.is_empty()) {
             (_, true) => error
                 .because("the configuration has one [database] and no [[source]]")
-                .next_step("leave --source out, or add a [[source]] of that name"),
+                .next_step("remove --source, or add a [[source]] with that name"),
             (Some(meant), false) => error
-                .because("no [[source]] of the configuration is called so")
+                .because("no [[source]] in the configuration has that name")
                 .next_step(format!("did you mean {meant:?}?")),
             (None, false) => error
-                .because("no [[source]] of the configuration is called so")
+                .because("no [[source]] in the configuration has that name")
                 .next_step(format!("use {}", known.join(" or "))),
         })
     }
 
-    /// The one database that a command is about.
+    /// The database of a command that works on one database.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`] when there is none of this name, or several and no name.
+    /// [`ErrorKind::Invalid`] when no source has this name, or when there are several and no name is given.
     pub(crate) fn database_of(&self, name: Option<&str>) -> Result<&Database> {
         if self.sources.is_empty() && name.is_none() {
             return Ok(&self.database);
@@ -97,7 +96,7 @@ impl Config {
                 let names: Vec<&str> = several.iter().map(|source| source.name.as_str()).collect();
                 Err(Error::new(ErrorKind::Invalid, "several databases are configured")
                     .because("this command works on one at a time")
-                    .next_step(format!("say which: --source {}", names.join(" or --source "))))
+                    .next_step(format!("choose one: --source {}", names.join(" or --source "))))
             }
         }
     }
@@ -173,7 +172,7 @@ mod tests {
         assert_eq!(old.routes[0].pattern.as_str(), "order.*");
         assert_eq!(old.database.names().unwrap().prefix(), "old_");
         let again = load(&config.to_toml().unwrap(), &[], &[]).unwrap();
-        assert_eq!(again, config, "what is shown is a configuration");
+        assert_eq!(again, config, "the printed configuration loads again");
     }
 
     #[test]
@@ -194,7 +193,7 @@ mod tests {
             .database_of(Some("shop"))
             .unwrap_err()
             .to_string();
-        assert!(none.contains("leave --source out"), "{none}");
+        assert!(none.contains("remove --source"), "{none}");
         let one = load("[[source]]\nname = \"shop\"\nurl = \"sqlite:shop.db\"", &[], &[]).unwrap();
         assert_eq!(
             one.database_of(None).unwrap().url().unwrap().to_string(),
@@ -246,15 +245,15 @@ mod tests {
                 format!("{shop}tabel_prefix = \"x\""),
                 ["line 4", "did you mean table_prefix"],
             ),
-            (format!("{shop}{shop}"), ["line 5", "two sources are called"]),
-            (shop.replace("\"shop\"", "\"Shop\""), ["line 2", "cannot be called"]),
+            (format!("{shop}{shop}"), ["line 5", "two sources have the names"]),
+            (shop.replace("\"shop\"", "\"Shop\""), ["line 2", "cannot have the name"]),
             (
                 format!("{shop}[database]\nurl = \"sqlite:b.db\""),
                 ["line 4", "[database] and [[source]]"],
             ),
             (
                 format!("{SINKS}{shop}[[source.route]]\nmatch = \"*\"\nto = [\"c\"]"),
-                ["line 15", "no sink is called so"],
+                ["line 15", "no sink has that name"],
             ),
             (
                 format!("{shop}[[source]]\nname = \"b\"\nurl_env = \"NOT_SET\""),

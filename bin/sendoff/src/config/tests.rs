@@ -1,11 +1,11 @@
-//! Whole configurations, and what is said about bad ones.
+//! Whole configurations, and the errors for bad ones.
 
 use std::ffi::OsString;
 use std::fs;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff_relay::{HeadPolicy, RetryPolicy, Settings, SinkSettings};
+use sendoff_relay::{OnFailure, RetryPolicy, Settings, SinkSettings};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -29,7 +29,7 @@ fn load(text: &str) -> Config {
     load_with(text, &[], &[]).unwrap()
 }
 
-/// What is said about a bad configuration, from the file's name on.
+/// The error for a bad configuration, from the file's name on.
 fn refused_with(text: &str, env: &[(&str, &str)], flags: &[Override]) -> String {
     let error = load_with(text, env, flags).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Invalid, "{error}");
@@ -43,7 +43,7 @@ fn refused(text: &str) -> String {
     refused_with(text, &[], &[])
 }
 
-/// The example with its lines that start so taken out of their comments.
+/// The example, with the settings behind `comment` uncommented.
 fn example_without(comment: &str) -> String {
     let is_setting = |line: &str| line.starts_with('[') || line.contains(" = ") && !line.starts_with(' ');
     Config::example()
@@ -74,8 +74,8 @@ fn the_example_is_the_defaults_and_a_place_to_start() {
     assert_eq!(config.retry.policy(), RetryPolicy::default());
     assert_eq!(config.sinks[0].settings(), SinkSettings::default());
     assert_eq!(
-        config.sinks[0].kind,
-        SinkKind::Stdout(sendoff_sink_stdout::StdoutConfig::default())
+        config.sinks[0].own(),
+        Some(&sendoff_sink_stdout::StdoutConfig::default())
     );
     config.check_delivers().unwrap();
 }
@@ -89,7 +89,7 @@ fn every_default_in_the_example_is_the_real_one() {
     );
     assert!(with_defaults.contains("\nlease = "));
     assert_eq!(load(&with_defaults), load(Config::example()));
-    // Every setting with a default is in there: what is written out names no more than what is read.
+    // Every setting with a default is in the example.
     let shown = load(&with_defaults).to_toml().unwrap();
     for line in shown.lines().filter(|line| line.contains(" = ")) {
         let key = line.split(" = ").next().unwrap();
@@ -115,8 +115,8 @@ fn every_suggestion_in_the_example_can_be_used() {
     );
     let policy = config.topics[0].policy(&config.retry);
     assert_eq!(
-        (policy.head, policy.retry.attempts, policy.retry.base),
-        (HeadPolicy::Park, 20, Duration::from_secs(10))
+        (policy.on_failure, policy.retry.attempts, policy.retry.base),
+        (OnFailure::Park, 20, Duration::from_secs(10))
     );
     assert_eq!(policy.retry.max, RetryPolicy::default().max);
 }
@@ -139,11 +139,11 @@ fn nothing_at_all_is_the_defaults() {
 
 #[test]
 fn flags_win_over_the_environment_and_that_over_the_file() {
-    let text =
-        "[relay]\nbatch = 1\nwindow = 1000\nlease = \"20s\"\n[database]\nlisten = true\nurl = \"sqlite:file.db\"";
+    let text = "[relay]\nbatch = 1\nmax_in_flight = 1000\nlease = \"20s\"\n\
+                [database]\nlisten = true\nurl = \"sqlite:file.db\"";
     let env = [
         ("SENDOFF_RELAY__BATCH", "2"),
-        ("SENDOFF_RELAY__WINDOW", "2000"),
+        ("SENDOFF_RELAY__MAX_IN_FLIGHT", "2000"),
         ("SENDOFF_RELAY__LEASE", ""),
         ("SENDOFF_RETRY__JITTER", "0.5"),
         ("SENDOFF_DATABASE__LISTEN", "false"),
@@ -157,10 +157,10 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
         Override::flag("--batch", "relay.batch", "3"),
         Override::flag("--database", "database.url", "postgres://flag/x"),
     ];
-    // A schema of digits is refused for its name, so it was read as text.
+    // A schema of digits is rejected for its name, so it was read as text.
     let said = refused_with(text, &env, &flags);
     assert!(
-        said.starts_with("the variable SENDOFF_DATABASE__SCHEMA: the schema \"123\" cannot be used"),
+        said.starts_with("the variable SENDOFF_DATABASE__SCHEMA: the schema \"123\" is invalid"),
         "{said}"
     );
     let config = load_with(
@@ -171,7 +171,7 @@ fn flags_win_over_the_environment_and_that_over_the_file() {
     let config = config.unwrap();
     let settings = config.relay.settings();
     assert_eq!(
-        (settings.batch, settings.window, settings.lease),
+        (settings.batch, settings.max_in_flight, settings.lease),
         (3, 2000, Duration::from_secs(20))
     );
     assert!((config.retry.policy().jitter - 0.5).abs() < f64::EPSILON);
@@ -189,16 +189,13 @@ fn sinks_take_variables_by_their_names() {
         ("SENDOFF_SINK__OUT__BATCH", "7"),
     ];
     let config = load_with(text, &env, &[]).unwrap();
-    assert_eq!(
-        config.sinks[0].kind,
-        SinkKind::File(sendoff_sink_file::FileConfig::new("b"))
-    );
+    assert_eq!(config.sinks[0].own(), Some(&sendoff_sink_file::FileConfig::new("b")));
     assert_eq!(config.sinks[1].settings().batch, 7);
     for (variable, word) in [
         ("SENDOFF_SINK__NONE__PATH", "no sink has that name"),
         ("SENDOFF_SINK__OUT__PATH", "there is no setting \"path\" in [[sink]]"),
-        ("SENDOFF_ROUTE__A__TO", "lists are set in the file"),
-        ("SENDOFF_RELAY__A__B", "does not lead to a setting"),
+        ("SENDOFF_ROUTE__A__TO", "lists can only be set in the file"),
+        ("SENDOFF_RELAY__A__B", "not the path of a setting"),
     ] {
         let said = refused_with(text, &[(variable, "x")], &[]);
         assert!(
@@ -229,7 +226,7 @@ fn an_unknown_setting_is_told_with_its_line_and_the_one_that_was_meant() {
         (
             "[[sink]]\nname = \"a\"\ntype = \"file\"\npth = \"x\"",
             "line 4: there is no setting \"pth\" in [[sink]]",
-            "did you mean path? known are path, fsync, rotate_bytes, keep, name, type",
+            "did you mean path? known settings: path, fsync, rotate_bytes, keep, name, type",
         ),
         (
             "[[topic]]\nmatch = \"*\"\nretry.attemps = 3",
@@ -239,7 +236,7 @@ fn an_unknown_setting_is_told_with_its_line_and_the_one_that_was_meant() {
         (
             "[log]\nhunter = 1",
             "line 2: there is no setting \"hunter\" in [log]",
-            "(known are format, level)",
+            "(known settings: format, level)",
         ),
     ] {
         let said = refused(text);
@@ -278,11 +275,20 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "line 2: batch in [relay] cannot be integer `-5`",
             "a whole number",
         ),
-        ("[relay]\nbatch = 0", "line 2: batch in [relay] cannot be 0", "use more"),
+        (
+            "[relay]\nbatch = 0",
+            "line 2: batch in [relay] cannot be 0",
+            "use more than 0",
+        ),
         (
             "[relay]\nidle_time = \"0s\"",
             "line 2: idle_time in [relay] cannot be 0",
-            "use more",
+            "use more than 0",
+        ),
+        (
+            "[relay]\ncrash_limit = 1",
+            "line 2: crash_limit in [relay] is below 2",
+            "use 2 or more",
         ),
         (
             "relay = 5",
@@ -310,6 +316,11 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "or off",
         ),
         (
+            "[database]\njob_max_attempts = 0",
+            "line 2: job_max_attempts is 0",
+            "use 1 or more",
+        ),
+        (
             "[database]\ndedup_window = \"5ms\"",
             "line 2: dedup_window is too short",
             "1s or more",
@@ -321,7 +332,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         ),
         (
             "[database]\ntable_prefix = \"A\"",
-            "line 2: the table prefix \"A\" cannot be used",
+            "line 2: the table prefix \"A\" is invalid",
             "lower-case",
         ),
         (
@@ -330,8 +341,8 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "info, debug, trace",
         ),
         (
-            "[[topic]]\nmatch = \"*\"\nhead = \"x\"",
-            "line 3: head in [[topic]] cannot be string \"x\"",
+            "[[topic]]\nmatch = \"*\"\non_failure = \"x\"",
+            "line 3: on_failure in [[topic]] cannot be string \"x\"",
             "block, skip or park",
         ),
         (
@@ -340,7 +351,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "write it like order.*",
         ),
         (
-            "[[topic]]\nhead = \"skip\"",
+            "[[topic]]\non_failure = \"skip\"",
             "line 1: [[topic]] has no match",
             "add match",
         ),
@@ -374,15 +385,15 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             &sink("concurrency = 0"),
             "line 5: concurrency of the sink \"a\" cannot be 0",
-            "use more",
+            "use more than 0",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = \"a\"",
             "line 3: to in [[route]] cannot be string \"a\"",
             "a list in brackets",
         ),
-        ("[relay\n", "line 1 is no TOML", "correct the line"),
-        ("a = \"hunter2", "line 1 is no TOML", "correct the line"),
+        ("[relay\n", "line 1 is not valid TOML", "correct the line"),
+        ("a = \"hunter2", "line 1 is not valid TOML", "correct the line"),
     ] {
         let said = refused(text);
         assert!(said.starts_with(&format!("sendoff.toml {what}")), "{said}");
@@ -417,22 +428,22 @@ fn parts_that_do_not_fit_together_are_told_with_their_line() {
         (
             "[[route]]\nmatch = \"*\"\nto = []",
             "line 6: the route of \"*\" leads nowhere",
-            "name one sink",
+            "name at least one sink",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = [\n\"audit\",\n\"audit\"]",
             "line 8: the route of \"*\" leads to \"audit\" twice",
-            "take one out",
+            "remove one of them",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = [\"audit\"]\n[[route]]\nmatch = \"*\"\nto = [\"audit\"]",
             "line 8: a second [[route]] matches \"*\"",
-            "put the two together",
+            "merge the two",
         ),
         (
             "[[topic]]\nmatch = \"*\"\n[[topic]]\nmatch = \"*\"",
             "line 7: a second [[topic]] matches \"*\"",
-            "put the two together",
+            "merge the two",
         ),
         (
             "[[topic]]\nmatch = \"*\"\nretry.attempts = 0",
@@ -441,12 +452,12 @@ fn parts_that_do_not_fit_together_are_told_with_their_line() {
         ),
         (
             "[[sink]]\nname = \"audit\"\ntype = \"stdout\"",
-            "line 5: two sinks are called \"audit\"",
-            "a name of its own",
+            "line 5: two sinks have the names \"audit\"",
+            "its own name",
         ),
         (
             "[[sink]]\nname = \"The one\"\ntype = \"stdout\"",
-            "line 5: a sink cannot be called",
+            "line 5: a sink cannot have the name",
             "lower-case letters",
         ),
     ] {
@@ -493,14 +504,14 @@ fn the_database_can_be_named_elsewhere_and_only_once() {
 
     for (text, word) in [
         (by_env, "line 2: the variable SHOP_DB is not set"),
-        ("[database]\nurl_file = \"no/such\"", "line 2: no/such cannot be read"),
+        ("[database]\nurl_file = \"no/such\"", "line 2: cannot read no/such"),
         (
             "[database]\nurl = \"sqlite:a\"\nurl_env = \"X\"",
-            "line 2: the database is named more than once",
+            "line 2: the database is set more than once",
         ),
         (
             "[database]\nurl = \"oracle://a:hunter2@b/c\"",
-            "line 2: url in [database] cannot be used: oracle:// is no",
+            "line 2: url in [database] cannot be used: oracle:// is not",
         ),
         (
             "[database]\nurl = [\"hunter2\"]",
@@ -508,7 +519,7 @@ fn the_database_can_be_named_elsewhere_and_only_once() {
         ),
         (
             "[database]\nurl = \"sqlite:a\"\nschema = \"b\"",
-            "line 3: schema has no meaning for SQLite",
+            "line 3: schema is not allowed with SQLite",
         ),
     ] {
         let said = refused(text);

@@ -1,72 +1,72 @@
-//! `[[topic]]`: retries and order for some topics.
+//! `[[topic]]`: retries and ordering for some topics.
 
 use std::fmt;
 
 use sendoff::Pattern;
-use sendoff_relay::{HeadPolicy, TopicPolicy};
+use sendoff_relay::{OnFailure, TopicPolicy};
 use serde::de::{Error, Unexpected, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Retry, RetryOverrides, route};
 
-/// What is other for topics that fit.
+/// Settings for topics that match.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Topic {
-    /// Which topics.
+    /// The pattern of the topics.
     #[serde(rename = "match", with = "route::pattern")]
     pub(crate) pattern: Pattern,
-    /// What happens with the followers of a key when its head fails.
+    /// What the followers of a key do when its head fails.
     #[serde(default, with = "self")]
-    head: HeadPolicy,
+    on_failure: OnFailure,
     /// Retries, where they differ from `[retry]`.
     #[serde(default)]
     retry: RetryOverrides,
 }
 
 impl Topic {
-    /// As the relay takes it.
+    /// The policy of the relay.
     pub(crate) fn policy(&self, retry: &Retry) -> TopicPolicy {
         TopicPolicy {
             retry: self.retry(retry).policy(),
-            head: self.head,
+            on_failure: self.on_failure,
         }
     }
 
-    /// Its retries, on top of those for all.
+    /// Its retries: `[retry]` with its overrides.
     pub(super) fn retry(&self, retry: &Retry) -> Retry {
         retry.with(&self.retry)
     }
 }
 
-const HEADS: [(&str, HeadPolicy); 3] = [
-    ("block", HeadPolicy::Block),
-    ("skip", HeadPolicy::Skip),
-    ("park", HeadPolicy::Park),
+const HEADS: [(&str, OnFailure); 3] = [
+    ("block", OnFailure::Block),
+    ("skip", OnFailure::Skip),
+    ("park", OnFailure::Park),
 ];
 
-fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<HeadPolicy, D::Error> {
+fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<OnFailure, D::Error> {
     deserializer.deserialize_str(HeadWord)
 }
 
-fn serialize<S: Serializer>(head: &HeadPolicy, serializer: S) -> Result<S::Ok, S::Error> {
+fn serialize<S: Serializer>(head: &OnFailure, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_str(match head {
-        HeadPolicy::Block => "block",
-        HeadPolicy::Skip => "skip",
-        HeadPolicy::Park => "park",
+        OnFailure::Block => "block",
+        OnFailure::Skip => "skip",
+        OnFailure::Park => "park",
     })
 }
 
 struct HeadWord;
 
 impl Visitor<'_> for HeadWord {
-    type Value = HeadPolicy;
+    type Value = OnFailure;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("block, skip or park")
     }
 
-    fn visit_str<E: Error>(self, text: &str) -> Result<HeadPolicy, E> {
+    fn visit_str<E: Error>(self, text: &str) -> Result<OnFailure, E> {
         let found = HEADS.into_iter().find(|(word, _)| *word == text);
         found
             .map(|(_, head)| head)

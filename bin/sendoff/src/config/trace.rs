@@ -6,23 +6,23 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::Secret;
 use serde::{Deserialize, Serialize};
 
-/// Where spans go, by OTLP. What is not set here comes from OpenTelemetry's own variables.
+/// Export of spans by OTLP. OpenTelemetry's own variables apply to what is not set here.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct TraceConfig {
-    /// The collector. With neither this nor `OTEL_EXPORTER_OTLP_ENDPOINT` there are no traces.
+    /// The collector. Without this and `OTEL_EXPORTER_OTLP_ENDPOINT`, tracing is off.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) endpoint: Option<String>,
-    /// How to talk to it.
+    /// The protocol.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) protocol: Option<TraceProtocol>,
-    /// The share of messages that came without a trace for which one is begun.
+    /// The share of messages without a trace for which the relay starts one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sample: Option<f64>,
-    /// What the relay is called in traces.
+    /// The name of the relay in traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) service_name: Option<String>,
-    /// What every request to the collector has, such as a token.
+    /// Headers of every request to the collector, such as a token.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub(crate) headers: BTreeMap<String, Secret>,
 }
@@ -30,16 +30,26 @@ pub(crate) struct TraceConfig {
 /// The protocols of OTLP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum TraceProtocol {
-    /// Protobuf in requests of HTTP.
+    /// Protobuf over HTTP.
     #[serde(rename = "http/protobuf")]
     Http,
-    /// gRPC.
+    /// gRPC, with the feature `otlp-grpc`.
     #[serde(rename = "grpc")]
     Grpc,
 }
 
+impl TraceProtocol {
+    /// The error of a program without the feature `otlp-grpc`.
+    #[cfg(not(feature = "otlp-grpc"))]
+    pub(crate) fn no_grpc() -> Error {
+        Error::new(ErrorKind::Unsupported, "traces cannot be sent by gRPC")
+            .because("this program was built without it")
+            .next_step("use http/protobuf, usually with port 4318, or build the program with --features otlp-grpc")
+    }
+}
+
 impl TraceConfig {
-    /// Whether it can work; with an error the setting that cannot.
+    /// Checks the settings. An error comes with the name of its setting.
     pub(super) fn validate(&self) -> Result<(), (&'static str, Error)> {
         let fault = |key, what: &str, why: &str, next: &str| {
             let error = Error::new(ErrorKind::Invalid, what).because(why).next_step(next);
@@ -52,24 +62,28 @@ impl TraceConfig {
             let Some(authority) = authority.map(|rest| rest.split(['/', '?', '#']).next().unwrap_or_default()) else {
                 return fault(
                     "endpoint",
-                    "endpoint in [trace] is no address of a collector",
-                    "it does not begin with http:// or https://",
+                    "endpoint in [trace] is not a valid URL of a collector",
+                    "it does not start with http:// or https://",
                     "write it like http://localhost:4318",
                 );
             };
             if authority.is_empty() || authority.contains('@') {
                 return fault(
                     "endpoint",
-                    "endpoint in [trace] is no address of a collector",
-                    "it has no host, or a password that would be seen",
-                    "write it like http://localhost:4318, and a password into headers",
+                    "endpoint in [trace] is not a valid URL of a collector",
+                    "it has no host, or contains a password, which would be visible",
+                    "write it like http://localhost:4318, and put a password into headers",
                 );
             }
+        }
+        #[cfg(not(feature = "otlp-grpc"))]
+        if self.protocol == Some(TraceProtocol::Grpc) {
+            return Err(("protocol", TraceProtocol::no_grpc()));
         }
         if self.sample.is_some_and(|share| !(0.0..=1.0).contains(&share)) {
             return fault(
                 "sample",
-                "sample in [trace] is no share",
+                "sample in [trace] is out of range",
                 "it is not between 0 and 1",
                 "use 0.01 for one message in a hundred",
             );
@@ -80,8 +94,8 @@ impl TraceConfig {
             return fault(
                 "headers",
                 &format!("the header {name:?} in [trace] cannot be sent"),
-                "names are letters, digits, - and _",
-                "correct it",
+                "a header name consists of letters, digits, - and _",
+                "correct the name",
             );
         }
         Ok(())
@@ -103,7 +117,7 @@ mod tests {
             "",
             "endpoint = 'http://localhost:4318'",
             "endpoint = 'https://otel.shop.example/v1/traces'",
-            "sample = 0.0\nprotocol = 'grpc'",
+            "sample = 0.0\nprotocol = 'http/protobuf'",
             "headers = { authorization = { env = 'TOKEN' }, x_tenant = 'a' }",
         ] {
             assert_eq!(fault(good), None, "{good}");
@@ -118,6 +132,12 @@ mod tests {
         ] {
             assert_eq!(fault(bad), Some(key), "{bad}");
         }
+    }
+
+    #[test]
+    fn grpc_is_refused_unless_it_was_built_in() {
+        let refused = (!cfg!(feature = "otlp-grpc")).then_some("protocol");
+        assert_eq!(fault("protocol = 'grpc'"), refused);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! A setting that cannot be read, and what to say about it.
+//! Unreadable settings, and their error messages.
 
 use std::ops::Range;
 
@@ -6,15 +6,17 @@ use sendoff::{Error, ErrorKind};
 
 use super::nearest::nearest;
 
-/// Why a document is no configuration.
+/// Why a document is not a valid configuration.
 #[derive(Debug)]
 pub(super) struct Unread {
-    /// In serde's words.
+    /// The message of serde.
     message: String,
-    /// Where in the text.
+    /// The position in the text.
     pub(super) span: Option<Range<usize>>,
-    /// Settings that are known there and that serde does not name.
+    /// Settings that are allowed there and that serde does not list.
     also_known: &'static [&'static str],
+    /// Settings whose values are not repeated.
+    secrets: &'static [&'static str],
 }
 
 impl Unread {
@@ -23,35 +25,43 @@ impl Unread {
             message: error.message().to_owned(),
             span: error.span(),
             also_known,
+            secrets: &[],
         }
     }
 
-    /// Something that has to be a list of tables and is not.
+    /// A value that must be a list of tables and is not.
     pub(super) fn list(name: &str, span: Range<usize>) -> Self {
         Self {
             message: format!("invalid type: map, expected [[{name}]] with two brackets"),
             span: Some(span),
             also_known: &[],
+            secrets: &[],
         }
     }
 
-    /// Something that this program cannot do; advice stands in brackets at the end.
-    #[cfg(not(feature = "kafka"))]
+    /// Something that this program cannot do; the advice is in brackets at the end.
     pub(super) fn because(message: &str, span: Range<usize>) -> Self {
         Self {
             message: message.to_owned(),
             span: Some(span),
             also_known: &[],
+            secrets: &[],
         }
     }
 
-    /// At `span`, if nothing more exact is known.
+    /// Sets the position, unless a more exact one is known.
     pub(super) fn or_at(mut self, span: Range<usize>) -> Self {
         self.span.get_or_insert(span);
         self
     }
 
-    /// As an error for people. `place` is where it was written and `path` the names that lead there.
+    /// Does not repeat the values of these settings.
+    pub(super) fn hiding(mut self, secrets: &'static [&'static str]) -> Self {
+        self.secrets = secrets;
+        self
+    }
+
+    /// The error for people. `place` is the position and `path` the path of the setting.
     pub(super) fn error(&self, place: &str, path: &str) -> Error {
         let Subject { section, key } = Subject::of(path);
         let subject = key
@@ -62,7 +72,7 @@ impl Unread {
         if let Some(unknown) = quoted(start, "unknown field ") {
             let is_section = path.split('.').next() == Some(unknown);
             let section = if is_section { "the configuration" } else { &section };
-            // Sinks and sources are read apart from the rest, so serde does not know of them.
+            // Sinks and sources are parsed separately, so serde does not list them.
             let also_known = if is_section {
                 &["sink", "source"]
             } else {
@@ -71,8 +81,12 @@ impl Unread {
             let known: Vec<&str> = names(expected).chain(also_known.iter().copied()).collect();
             let guess = nearest(unknown, &known).map(|name| format!("did you mean {name}? "));
             return invalid(format!("there is no setting {unknown:?} in {section}"))
-                .because("a slip of the pen must not pass for a default")
-                .next_step(format!("{}known are {}", guess.unwrap_or_default(), known.join(", ")));
+                .because("unknown settings are rejected")
+                .next_step(format!(
+                    "{}known settings: {}",
+                    guess.unwrap_or_default(),
+                    known.join(", ")
+                ));
         }
         if let Some(missing) = quoted(start, "missing field ") {
             return invalid(format!("{section} has no {missing}"))
@@ -82,7 +96,7 @@ impl Unread {
         if let Some(variant) = quoted(start, "unknown variant ") {
             let known: Vec<&str> = names(expected).collect();
             return invalid(format!("{subject} cannot be {variant:?}"))
-                .because("it is none of the known words")
+                .because("the value is unknown")
                 .next_step(format!("use {}", known.join(" or ")));
         }
         let found = ["invalid type: ", "invalid value: "]
@@ -92,15 +106,15 @@ impl Unread {
             ("a sequence", None) => format!("write [{section}] with two brackets"),
             (expected, _) => format!("write {}", in_words(expected)),
         };
-        const FORM: &str = "it is not of the form that is needed";
+        const FORM: &str = "the value has the wrong type or format";
         match (found, &key) {
             (None, _) => {
                 let (why, next) = apart(&self.message);
                 let error = invalid(format!("{subject} cannot be used")).because(why);
                 next.into_iter().fold(error, sendoff::Error::next_step)
             }
-            // What stands where a password may stand is not repeated.
-            (Some(_), Some(key)) if is_secret(key) => invalid(format!("{subject} cannot be used"))
+            // A value that may be a password is not repeated.
+            (Some(_), Some(key)) if self.is_secret(key) => invalid(format!("{subject} cannot be used"))
                 .because(FORM)
                 .next_step(allowed),
             (Some("map"), _) => invalid(format!("{subject} cannot be a single section"))
@@ -111,9 +125,17 @@ impl Unread {
                 .next_step(allowed),
         }
     }
+
+    fn is_secret(&self, key: &str) -> bool {
+        let first = key.split('.').next().unwrap_or(key);
+        self.secrets.contains(&first) || SECRET.iter().any(|word| key.contains(word))
+    }
 }
 
-/// An error of ours that went through serde as text: its advice stands in brackets at the end.
+/// Parts of the names of settings that may contain a password.
+const SECRET: [&str; 7] = ["url", "password", "secret", "token", "header", "body", "nkey"];
+
+/// Splits an error of ours that went through serde as text: its advice is in brackets at the end.
 fn apart(message: &str) -> (&str, Option<&str>) {
     match message.strip_suffix(')').and_then(|text| text.rsplit_once(" (")) {
         Some((why, next)) => (why, Some(next)),
@@ -121,7 +143,7 @@ fn apart(message: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// What an error is about: `relay.lease` is `lease` in `[relay]`, and `sink.2.path` is `path` in `[[sink]]`.
+/// The setting of an error: `relay.lease` is `lease` in `[relay]`, and `sink.2.path` is `path` in `[[sink]]`.
 struct Subject {
     section: String,
     key: Option<String>,
@@ -147,17 +169,11 @@ impl Subject {
     }
 }
 
-fn is_secret(key: &str) -> bool {
-    ["url", "password", "secret", "token", "header", "body", "nkey"]
-        .iter()
-        .any(|word| key.contains(word))
-}
-
 fn quoted<'a>(text: &'a str, before: &str) -> Option<&'a str> {
     text.strip_prefix(before)?.strip_prefix('`')?.split('`').next()
 }
 
-/// What stands between backticks.
+/// The parts between backticks.
 fn names(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
@@ -169,7 +185,7 @@ fn in_words(expected: &str) -> &str {
         "a boolean" => "true or false, without quotes",
         "a string" | "path string" => "text in quotes",
         "a sequence" => "a list in brackets",
-        other if other.starts_with("struct ") => "settings below it, one a line",
+        other if other.starts_with("struct ") => "settings below it, one per line",
         other => other,
     }
 }

@@ -1,4 +1,4 @@
-//! Where a database is, without telling its password.
+//! Database URLs, printed without their password.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::str::FromStr;
 use sendoff::{Error, ErrorKind, Result};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-/// A database. Printed or serialised, it is without its password.
+/// A database URL. Its password is left out when it is printed or serialised.
 #[derive(Clone, PartialEq, Eq)]
 pub(crate) enum DatabaseUrl {
     /// A URL or `key=value` list for PostgreSQL, with its password.
@@ -24,7 +24,7 @@ impl FromStr for DatabaseUrl {
     fn from_str(text: &str) -> Result<Self> {
         let invalid = |what: String| {
             Err(Error::new(ErrorKind::Invalid, what)
-                .because("an outbox is in PostgreSQL, in MySQL or MariaDB, or in a SQLite file")
+                .because("supported databases are PostgreSQL, MySQL, MariaDB and SQLite files")
                 .next_step(
                     "write it like postgres://user:password@host:5432/database, \
                      mysql://user:password@host:3306/database or sqlite:path/to/file.db",
@@ -39,16 +39,16 @@ impl FromStr for DatabaseUrl {
         if let Some(rest) = text.strip_prefix("sqlite:") {
             let path = rest.strip_prefix("//").unwrap_or(rest);
             return match path {
-                "" => invalid("the SQLite URL names no file".to_owned()),
-                ":memory:" => invalid("an outbox in memory would be gone when the program ends".to_owned()),
-                path if path.contains('?') => invalid("the SQLite URL has options, which are not known".to_owned()),
+                "" => invalid("the SQLite URL has no file".to_owned()),
+                ":memory:" => invalid("an outbox in memory would be lost when the program ends".to_owned()),
+                path if path.contains('?') => invalid("the SQLite URL has options, which are not supported".to_owned()),
                 path => Ok(Self::Sqlite(path.into())),
             };
         }
-        // Nothing else of the text is told: it may be, or hold, a password.
+        // The rest of the text is not printed: it may contain a password.
         match text.split_once("://") {
             Some((scheme, _)) if scheme.chars().all(|c| c.is_ascii_alphanumeric() || c == '+') => {
-                invalid(format!("{scheme}:// is no database that Sendoff knows"))
+                invalid(format!("{scheme}:// is not a supported database"))
             }
             None if text.contains("host=") || text.contains("dbname=") => Ok(Self::Postgres(text.to_owned())),
             Some(_) | None => invalid("the database URL cannot be read".to_owned()),
@@ -85,7 +85,7 @@ impl<'de> Deserialize<'de> for DatabaseUrl {
     }
 }
 
-/// Rather too much is taken out than too little: passwords may hold any character, percent-encoded or not.
+/// Removes too much rather than too little: a password may contain any character, percent-encoded or not.
 fn without_password(url: &str) -> String {
     let mut shown = url.to_owned();
     if let Some((scheme, rest)) = url.split_once("://")

@@ -1,4 +1,4 @@
-//! What the parts of the configuration say about each other.
+//! Checks across the sections of the configuration.
 
 use sendoff::{Error, ErrorKind, Result};
 
@@ -6,14 +6,14 @@ use super::document::Document;
 use super::nearest::nearest;
 use super::{Config, Database, Route};
 
-/// The databases are in `[database]` or in `[[source]]`s, not in both: nobody could tell which of them a setting is for.
+/// Databases are in `[database]` or in `[[source]]`s, not in both: it would be unclear which of them a setting is for.
 pub(super) fn one_or_several(config: &Config, document: &Document<'_>) -> Result<()> {
     if config.sources.is_empty() || config.database == Database::default() {
         return Ok(());
     }
     let error = Error::new(ErrorKind::Invalid, "there are both [database] and [[source]]")
-        .because("the one is for a single database, the other for several, each with all its settings")
-        .next_step("make a [[source]] of the [database], or take one of the two out");
+        .because("[database] is for one database, [[source]] for several, each with all its settings")
+        .next_step("turn [database] into a [[source]], or remove one of the two");
     Err(document.at("database", error))
 }
 
@@ -51,8 +51,8 @@ fn sources(config: &Config, document: &Document<'_>) -> Result<()> {
         named.map_err(|error| document.at(&format!("source.{at}.name"), error))?;
         if source.database.url().is_err() {
             let error = Error::new(ErrorKind::Invalid, format!("the source {name:?} has no url"))
-                .because("nothing says where its database is")
-                .next_step("add url, url_env or url_file");
+                .because("none of url, url_env and url_file is set")
+                .next_step("add one of url, url_env and url_file");
             return Err(document.at(&format!("source.{at}"), error));
         }
         routes(config, &source.routes, &format!("source.{at}.route"), document)?;
@@ -76,7 +76,10 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
         if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             let error = Error::new(ErrorKind::Invalid, format!("{key} of the sink {name:?} cannot be 0"))
                 .because("nothing would ever be sent");
-            return fault(key, error.next_step("use more, or take the line out for the default"));
+            return fault(
+                key,
+                error.next_step("use more than 0, or remove the line for the default"),
+            );
         }
         if let Err(error) = sink.validate() {
             return fault("", error);
@@ -85,30 +88,30 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
     Ok(())
 }
 
-/// What sinks and sources may be called.
+/// Checks the name of a sink or a source.
 fn check_name<'a>(what: &str, name: &str, mut earlier: impl Iterator<Item = &'a str>) -> Result<()> {
     let is_letter = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
     if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
         return Err(
-            Error::new(ErrorKind::Invalid, format!("a {what} cannot be called {name:?}"))
-                .because("its name stands in tables, variables and log lines")
+            Error::new(ErrorKind::Invalid, format!("a {what} cannot have the name {name:?}"))
+                .because("its name is used in tables, variables and log lines")
                 .next_step("use 1 to 60 lower-case letters, digits, - and _"),
         );
     }
-    // Variables cannot tell the two apart, and neither should people have to.
+    // In variables the two names would be the same.
     let alike = |earlier: &&str| earlier.replace('-', "_") == name.replace('-', "_");
     match earlier.find(alike) {
         None => Ok(()),
         Some(earlier) => Err(Error::new(
             ErrorKind::Invalid,
-            format!("two {what}s are called {earlier:?} and {name:?}"),
+            format!("two {what}s have the names {earlier:?} and {name:?}"),
         )
-        .because("routes, flags and variables could not tell them apart")
-        .next_step(format!("give each {what} a name of its own"))),
+        .because("routes, flags and variables could not distinguish them")
+        .next_step(format!("give each {what} its own name"))),
     }
 }
 
-/// `path` leads to the list of routes.
+/// Checks a list of routes; `path` is its path.
 fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>) -> Result<()> {
     let known: Vec<&str> = config.sinks.iter().map(super::SinkConfig::name).collect();
     for (at, route) in routes.iter().enumerate() {
@@ -120,26 +123,26 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
         if route.to.is_empty() {
             let error = Error::new(ErrorKind::Invalid, format!("the route of {pattern:?} leads nowhere"))
                 .because("its list of sinks is empty");
-            return fault("to", error.next_step("name one sink or more"));
+            return fault("to", error.next_step("name at least one sink"));
         }
-        for (leg, name) in route.to.iter().enumerate() {
+        for (sink, name) in route.to.iter().enumerate() {
             if !known.contains(&name.as_str()) {
                 let what = format!("the route of {pattern:?} leads to {name:?}");
-                let error = Error::new(ErrorKind::Invalid, what).because("no sink is called so");
+                let error = Error::new(ErrorKind::Invalid, what).because("no sink has that name");
                 let next = match (nearest(name, &known), known.is_empty()) {
                     (Some(meant), _) => format!("did you mean {meant:?}?"),
-                    (None, false) => format!("use {}, or add a [[sink]] of that name", known.join(" or ")),
-                    (None, true) => "add a [[sink]] of that name".to_owned(),
+                    (None, false) => format!("use {}, or add a [[sink]] with that name", known.join(" or ")),
+                    (None, true) => "add a [[sink]] with that name".to_owned(),
                 };
-                return fault(&format!("to.{leg}"), error.next_step(next));
+                return fault(&format!("to.{sink}"), error.next_step(next));
             }
-            if route.to[..leg].contains(name) {
+            if route.to[..sink].contains(name) {
                 let what = format!("the route of {pattern:?} leads to {name:?} twice");
                 return fault(
-                    &format!("to.{leg}"),
+                    &format!("to.{sink}"),
                     Error::new(ErrorKind::Invalid, what)
                         .because("a message goes to a sink once")
-                        .next_step("take one out"),
+                        .next_step("remove one of them"),
                 );
             }
         }
@@ -149,6 +152,6 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
 
 fn twice(what: &str, pattern: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("a second [[{what}]] matches {pattern:?}"))
-        .because("the first that fits counts, so this one never would")
-        .next_step("put the two together")
+        .because("the first match applies, so this one would never apply")
+        .next_step("merge the two")
 }

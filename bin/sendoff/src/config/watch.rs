@@ -1,4 +1,4 @@
-//! `[watch]` and `[statsd]`: metrics, probes and signs of life.
+//! `[watch]` and `[statsd]`: metrics, probes and the liveness file.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::duration;
 
-/// How the relay is watched; what the settings mean is said at [`WatchConfig`].
+/// Metrics and probes of the relay; [`WatchConfig`] documents the settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct WatchSection {
@@ -45,7 +45,7 @@ impl Default for WatchSection {
     }
 }
 
-/// Where figures are sent for DogStatsD.
+/// Metrics for DogStatsD.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub(crate) struct StatsdSection {
@@ -55,7 +55,7 @@ pub(crate) struct StatsdSection {
     /// A Unix socket instead of host and port.
     #[serde(skip_serializing_if = "Option::is_none")]
     socket: Option<PathBuf>,
-    /// What all names start with; by default that depends on what is relayed.
+    /// The prefix of all names; the default depends on the command.
     #[serde(skip_serializing_if = "Option::is_none")]
     prefix: Option<String>,
     tags: Vec<String>,
@@ -75,7 +75,7 @@ impl Default for StatsdSection {
 }
 
 impl WatchSection {
-    /// As the watch takes it, with what systemd put into the environment.
+    /// The settings of the watch, with those that systemd put into the environment.
     pub(crate) fn config(&self, statsd: Option<StatsdConfig>) -> WatchConfig {
         WatchConfig {
             listen: self.listen.clone(),
@@ -88,7 +88,7 @@ impl WatchSection {
         }
     }
 
-    /// What cannot work. An error comes with the setting that it is about.
+    /// Rejects invalid settings. An error comes with the name of its setting.
     pub(super) fn validate(&self) -> Result<(), (&'static str, Error)> {
         let is_zero = [
             ("interval", self.interval.is_zero()),
@@ -96,8 +96,8 @@ impl WatchSection {
         ];
         if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             let error = Error::new(ErrorKind::Invalid, format!("{key} in [watch] cannot be 0"))
-                .because("the relay would be watched without a pause, or always found to stand still")
-                .next_step("use more, or take the line out for the default");
+                .because("checks would run without a pause, or always report a stall")
+                .next_step("use more than 0, or remove the line for the default");
             return Err((key, error));
         }
         let is_address = |listen: &str| {
@@ -107,8 +107,8 @@ impl WatchSection {
         match &self.listen {
             Some(listen) if !is_address(listen) => {
                 let error = Error::new(ErrorKind::Invalid, format!("listen in [watch] is {listen:?}"))
-                    .because("that is no host with a port")
-                    .next_step("write it like 127.0.0.1:9464, or take it out to serve nothing");
+                    .because("it must be a host with a port")
+                    .next_step("write it like 127.0.0.1:9464, or remove it to serve nothing");
                 Err(("listen", error))
             }
             _ => Ok(()),
@@ -117,7 +117,8 @@ impl WatchSection {
 }
 
 impl StatsdSection {
-    /// As the watch takes it; `None` when it is off. `drop_in`: in the place of django-celery-outbox, whose names are kept.
+    /// The settings of the watch; `None` when it is off. `drop_in`: with the names of django-celery-outbox, which is
+    /// replaced.
     pub(crate) fn config(&self, drop_in: bool) -> Option<StatsdConfig> {
         let (prefix, topic_tag) = if drop_in {
             ("celery_outbox", "task_name")
@@ -135,10 +136,11 @@ impl StatsdSection {
             prefix: self.prefix.clone().unwrap_or_else(|| prefix.to_owned()),
             topic_tag: topic_tag.to_owned(),
             tags: self.tags.clone(),
+            drop_in,
         })
     }
 
-    /// What cannot work. An error comes with the setting that it is about.
+    /// Rejects invalid settings. An error comes with the name of its setting.
     pub(super) fn validate(&self) -> Result<(), (&'static str, Error)> {
         let breaks = |text: &str| text.contains(['|', ',', '\n', '\r', '#']);
         if self
@@ -147,7 +149,7 @@ impl StatsdSection {
             .is_some_and(|prefix| breaks(prefix) || prefix.contains(':'))
         {
             let error = Error::new(ErrorKind::Invalid, "prefix in [statsd] cannot be used")
-                .because("| , : # and line ends have a meaning of their own in StatsD")
+                .because("| , : # and line ends have a special meaning in StatsD")
                 .next_step("use letters, digits, dots and underscores");
             return Err(("prefix", error));
         }
@@ -156,7 +158,7 @@ impl StatsdSection {
                 ErrorKind::Invalid,
                 format!("the tag {tag:?} in [statsd] cannot be used"),
             )
-            .because("it is empty, or has one of | , # or a line end, which have a meaning of their own in StatsD")
+            .because("it is empty, or contains one of | , # or a line end, which have a special meaning in StatsD")
             .next_step("write tags like tags = [\"env:prod\", \"team:shop\"]");
             return Err(("tags", error));
         }

@@ -1,4 +1,4 @@
-//! How the sources of one process are.
+//! Health of the sources of one process.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -6,23 +6,23 @@ use sendoff::Error;
 
 use super::about;
 
-/// How one source is.
+/// The health of one source.
 #[derive(Debug)]
 pub(crate) enum State {
-    /// Not asked yet.
+    /// Not contacted yet.
     Starting,
-    /// A relay works on it, and sees to its database by itself.
+    /// A relay serves it and handles outages of its database.
     Serving,
-    /// Its database cannot be reached, or cannot be used; it is tried again.
+    /// Its database is unreachable or unusable; it is retried.
     Down(Error),
 }
 
-/// How all sources are. Cheap to clone; all clones are one.
+/// The health of all sources. Cheap to clone; clones share their state.
 #[derive(Clone)]
 pub(crate) struct Health(Arc<Mutex<Vec<(String, State)>>>);
 
 impl Health {
-    /// Of sources with these names.
+    /// The health of sources with these names.
     pub(super) fn new(names: impl Iterator<Item = String>) -> Self {
         Self(Arc::new(Mutex::new(
             names.map(|name| (name, State::Starting)).collect(),
@@ -35,7 +35,7 @@ impl Health {
         }
     }
 
-    /// Whether nothing is served and waiting would not help: somebody has to do something about every one of them.
+    /// Whether no source is served and waiting would not help: every source has a permanent error.
     pub(super) fn is_hopeless(&self) -> bool {
         let for_good = |state: &State| matches!(state, State::Down(error) if !error.is_temporary());
         self.lock().iter().all(|(_, state)| for_good(state))

@@ -1,5 +1,5 @@
-//! Several databases served by one process: each with its own store, relay, routes and health, so that one which is down
-//! stops no other.
+//! Several databases served by one process: each has its own store, relay, routes and health, so that an outage of one
+//! does not stop the others.
 
 mod health;
 mod once;
@@ -19,9 +19,9 @@ pub(crate) use health::{Health, State};
 pub(crate) use once::once;
 pub(crate) use serve::serve;
 
-/// One database with what is delivered from it.
+/// One database with the configuration of its deliveries.
 pub(crate) struct Source {
-    /// What people call it.
+    /// Its name, for people.
     pub(crate) name: String,
     store: Store,
     config: Config,
@@ -29,10 +29,10 @@ pub(crate) struct Source {
 }
 
 impl Source {
-    /// The sources that are configured, or the one of this name. Nothing is asked of their databases yet.
+    /// The configured sources, or the one with this name. Their databases are not queried yet.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when one of them could never work, whatever its database says.
+    /// [`sendoff::ErrorKind::Invalid`] when the configuration of one of them is invalid.
     pub(crate) fn open_all(config: &Config, only: Option<&str>) -> Result<Vec<Self>> {
         let chosen = config.sources(only)?;
         let mut sources = Vec::with_capacity(chosen.len());
@@ -51,10 +51,10 @@ impl Source {
         Ok(sources)
     }
 
-    /// Lets its relay be watched.
+    /// Adds the source to a watch.
     ///
     /// # Errors
-    /// What a sink says about its settings.
+    /// The errors of a sink about its settings.
     pub(crate) fn watched(&mut self, watch: &mut Watch) -> Result<(Arc<Subject>, Surroundings)> {
         let subject = watch.subject(&self.name);
         self.observer = Some(subject.clone());
@@ -78,7 +78,7 @@ impl Source {
     }
 }
 
-/// The same error, with the source that it is about.
+/// The same error, with the name of its source.
 pub(super) fn about(source: &str, error: &Error) -> Error {
     let mut told = Error::new(error.kind(), format!("source {source}: {}", error.what()));
     if let Some(why) = error.why() {

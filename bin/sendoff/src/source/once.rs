@@ -1,4 +1,4 @@
-//! Delivering what is due now, from every source.
+//! Delivers due messages from every source, once.
 
 use sendoff::{Error, Result};
 use sendoff_relay::OnceReport;
@@ -7,7 +7,7 @@ use tracing::Instrument as _;
 
 use super::{Source, about};
 
-/// Delivers what is due now from every source, one beside the other, and tells what came of each, in the order of the
+/// Delivers due messages from all sources concurrently, and returns one result per source, in the order of the
 /// configuration.
 pub(crate) async fn once(sources: Vec<Source>, stop: &CancellationToken) -> Vec<(String, Result<OnceReport>)> {
     let start = |source: Source| {
@@ -21,9 +21,9 @@ pub(crate) async fn once(sources: Vec<Source>, stop: &CancellationToken) -> Vec<
     let mut reports = Vec::with_capacity(running.len());
     for (name, task) in running {
         let ended = task.await.unwrap_or_else(|error| {
-            Err(Error::new(sendoff::ErrorKind::Backend, "the relay ended by itself")
+            Err(Error::new(sendoff::ErrorKind::Backend, "the relay crashed")
                 .because(error.to_string())
-                .next_step("nothing is lost; tell the makers what the log says about the panic"))
+                .next_step("no message is lost; please report this as a bug, with the logged panic"))
         });
         let ended = ended.map_err(|error| about(&name, &error));
         reports.push((name, ended));

@@ -1,4 +1,4 @@
-//! Serving all sources until told to stop.
+//! Serves all sources until a stop.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use tracing::Instrument as _;
 use super::{Health, Source, State};
 use crate::reaper;
 
-/// The first and the longest pause before a source that is down is tried again.
+/// The first and the longest pause before a source that is down is retried.
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// Serves every source until `stop` is cancelled. One that is down, or whose tables are not what they should be, is tried
-/// again while the others go on; when that is so for all of them, and for good, it ends.
+/// Serves every source until `stop` is cancelled. A source that is down or has a wrong schema is retried while the
+/// others continue. If every source has a permanent error, this ends.
 ///
 /// # Errors
-/// That of the first source which was not served at the end; it names the source.
+/// The error of the first source that was not served at the end; it names the source.
 pub(crate) async fn serve(sources: Vec<Source>, stop: CancellationToken) -> Result<()> {
     let health = Health::new(sources.iter().map(|source| source.name.clone()));
     let mut tasks = JoinSet::new();
     for source in sources {
-        // At the level of errors, so that a log of nothing but errors says which source they are about.
+        // At level error, so that a log of errors only still names the source.
         let span = tracing::error_span!("source", source = source.name);
         tasks.spawn(keep_serving(Arc::new(source), health.clone(), stop.clone()).instrument(span));
     }
@@ -43,22 +43,22 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
                 let RunReport {
                     delivered,
                     retried,
+                    deferred,
                     dead,
-                    ..
                 } = report;
-                tracing::info!(event = "relay_done", delivered, retried, dead, "stopped");
+                tracing::info!(event = "relay_done", delivered, retried, deferred, dead, "stopped");
                 return;
             }
             Err(error) => error,
         };
-        // One that was served for a while has another trouble now.
+        // A source that was served for a while has a new problem.
         told &= began.elapsed() < LONGEST_PAUSE;
         if std::mem::replace(&mut told, true) {
-            tracing::debug!(event = "source_down", source = source.name, %error, "this source is still not served");
+            tracing::debug!(event = "source_down", source = source.name, %error, "source still not served");
         } else if error.is_temporary() {
             tracing::warn!(event = "source_down", source = source.name, %error, "waiting for the database of this source");
         } else {
-            tracing::error!(event = "source_down", source = source.name, %error, "this source is not served");
+            tracing::error!(event = "source_down", source = source.name, %error, "source not served");
         }
         health.set(&source.name, State::Down(error));
         if health.is_hopeless() {
@@ -71,18 +71,18 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
     }
 }
 
-/// Runs a relay on the source, in a task of its own: whatever becomes of it, the others go on.
+/// Runs a relay on the source, in its own task, so that a panic does not affect the others.
 async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) -> Result<RunReport> {
     source.store.prepare().await?;
     let relay = source.relay()?;
     health.set(&source.name, State::Serving);
-    tracing::info!(event = "source_up", source = source.name, "this source is served");
+    tracing::info!(event = "source_up", source = source.name, "source served");
     let (work, reap_after, stop) = (source.store.work.clone(), source.config.relay.reap_after, stop.clone());
     let running = async move { reaper::beside(&work, reap_after, Box::pin(relay.run(stop))).await }.in_current_span();
     tokio::spawn(running).await.unwrap_or_else(|error| {
-        Err(Error::new(ErrorKind::Backend, "the relay ended by itself")
+        Err(Error::new(ErrorKind::Backend, "the relay crashed")
             .because(error.to_string())
-            .next_step("nothing is lost, and it is started again; tell the makers what the log says about the panic")
+            .next_step("no message is lost, the relay restarts; please report this as a bug, with the logged panic")
             .with_source(error))
     })
 }

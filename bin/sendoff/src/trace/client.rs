@@ -1,4 +1,4 @@
-//! Requests to a collector.
+//! HTTP requests to a collector.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::TlsConfig;
 use tokio::runtime::Handle;
 
-/// Sends requests on the program's runtime. The exporter calls it from a thread of its own that has none.
+/// Sends requests on the program's runtime. The exporter calls it from its own thread, which has no runtime.
 pub(super) struct Client {
     client: reqwest::Client,
     runtime: Handle,
@@ -22,9 +22,9 @@ impl Client {
             .user_agent(concat!("sendoff/", env!("CARGO_PKG_VERSION")))
             .build()
             .map_err(|error| {
-                Error::new(ErrorKind::Invalid, "traces cannot be sent")
+                Error::new(ErrorKind::Invalid, "cannot send traces")
                     .because(error.to_string())
-                    .next_step("check the certificates of this machine")
+                    .next_step("check the CA certificates of this machine")
                     .with_source(error)
             })?;
         Ok(Self {

@@ -1,29 +1,29 @@
-//! Spans on their way to a collector.
+//! Export of spans to a collector.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use opentelemetry_otlp::tonic_types::metadata::MetadataMap;
-use opentelemetry_otlp::tonic_types::transport::ClientTlsConfig;
-use opentelemetry_otlp::{ExporterBuildError, Protocol, WithExportConfig, WithHttpConfig, WithTonicConfig};
+use opentelemetry_otlp::{ExporterBuildError, Protocol, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{SpanData, SpanExporter};
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use sendoff::{Error, ErrorKind, Result};
 
 use super::client::Client;
 use crate::config::{TraceConfig, TraceProtocol};
 
-/// An exporter as configured.
+/// The configured exporter.
 pub(super) fn build(config: &TraceConfig) -> Result<Told<opentelemetry_otlp::SpanExporter>> {
-    let built = match protocol(config) {
+    let built = match protocol(config, |name| std::env::var(name).ok()) {
         TraceProtocol::Http => http(config)?,
-        TraceProtocol::Grpc => grpc(config)?,
+        #[cfg(feature = "otlp-grpc")]
+        TraceProtocol::Grpc => super::grpc::grpc(config)?,
+        #[cfg(not(feature = "otlp-grpc"))]
+        TraceProtocol::Grpc => return Err(TraceProtocol::no_grpc()),
     };
     let exporter = built.map_err(|error| {
-        Error::new(ErrorKind::Invalid, "traces cannot be exported as configured")
+        Error::new(ErrorKind::Invalid, "cannot export traces as configured")
             .because(error.to_string())
             .next_step("correct [trace], or the variables OTEL_EXPORTER_OTLP_…")
             .with_source(error)
@@ -34,10 +34,10 @@ pub(super) fn build(config: &TraceConfig) -> Result<Told<opentelemetry_otlp::Spa
     })
 }
 
-type Built = Result<opentelemetry_otlp::SpanExporter, ExporterBuildError>;
+pub(super) type Built = Result<opentelemetry_otlp::SpanExporter, ExporterBuildError>;
 
-fn protocol(config: &TraceConfig) -> TraceProtocol {
-    let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
+fn protocol(config: &TraceConfig, variable: impl Fn(&str) -> Option<String>) -> TraceProtocol {
+    let variable = |name| variable(name).filter(|value| !value.is_empty());
     let named = || {
         let own = variable("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
         let is_grpc = own.or_else(|| variable("OTEL_EXPORTER_OTLP_PROTOCOL"))? == "grpc";
@@ -58,40 +58,12 @@ fn http(config: &TraceConfig) -> Result<Built> {
     Ok(builder.build())
 }
 
-fn grpc(config: &TraceConfig) -> Result<Built> {
-    let mut metadata = HeaderMap::new();
-    for (name, value) in headers(config)? {
-        let pair = HeaderName::try_from(&name).ok().zip(HeaderValue::try_from(value).ok());
-        let (name, value) = pair.ok_or_else(|| {
-            Error::new(
-                ErrorKind::Invalid,
-                format!("the header {name:?} in [trace] cannot be sent"),
-            )
-            .because("its value is not printable text")
-            .next_step("correct it")
-        })?;
-        metadata.insert(name, value);
-    }
-    let mut builder = opentelemetry_otlp::SpanExporter::builder()
-        .with_tonic()
-        .with_metadata(MetadataMap::from_headers(metadata));
-    if let Some(endpoint) = &config.endpoint {
-        builder = builder.with_endpoint(endpoint.clone());
-        if endpoint.starts_with("https://") {
-            // Another part of the program may have been first, with the same.
-            let _ = rustls::crypto::aws_lc_rs::default_provider().install_default();
-            builder = builder.with_tls_config(ClientTlsConfig::new().with_native_roots());
-        }
-    }
-    Ok(builder.build())
-}
-
-fn headers(config: &TraceConfig) -> Result<HashMap<String, String>> {
+pub(super) fn headers(config: &TraceConfig) -> Result<HashMap<String, String>> {
     let reveal = |(name, value): (&String, &sendoff_wire::Secret)| Ok((name.to_ascii_lowercase(), value.reveal()?));
     config.headers.iter().map(reveal).collect()
 }
 
-/// Where spans are taken at this collector. Without a path, where OTLP has it.
+/// The URL for spans at this collector; without a path, the standard path of OTLP.
 fn http_endpoint(endpoint: &str) -> String {
     let has_path = endpoint.splitn(4, '/').nth(3).is_some_and(|path| !path.is_empty());
     if has_path {
@@ -101,8 +73,8 @@ fn http_endpoint(endpoint: &str) -> String {
     }
 }
 
-/// Tells when a collector stops taking spans, and when it takes them again: once each. Relays go on meanwhile, and spans
-/// for which there is no room are dropped.
+/// Logs once when a collector stops accepting spans, and once when it accepts them again. Relays keep working
+/// meanwhile; spans that do not fit into the buffer are dropped.
 #[derive(Debug)]
 pub(super) struct Told<E> {
     exporter: E,
@@ -114,9 +86,9 @@ impl<E: SpanExporter> SpanExporter for Told<E> {
         let done = self.exporter.export(batch).await;
         match (&done, self.failing.swap(done.is_err(), Ordering::Relaxed)) {
             (Err(error), false) => {
-                tracing::warn!(event = "trace_export_failed", %error, "spans are lost until the collector takes them");
+                tracing::warn!(event = "trace_export_failed", %error, "spans are lost until the collector works again");
             }
-            (Ok(()), true) => tracing::info!(event = "trace_export_works", "the collector takes spans again"),
+            (Ok(()), true) => tracing::info!(event = "trace_export_works", "trace export works again"),
             (Err(_), true) | (Ok(()), false) => {}
         }
         done
@@ -138,6 +110,30 @@ impl<E: SpanExporter> SpanExporter for Told<E> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_protocol_of_the_file_counts_more_than_variables() {
+        let configured = |protocol| TraceConfig {
+            protocol,
+            ..TraceConfig::default()
+        };
+        let (general, own) = ("OTEL_EXPORTER_OTLP_PROTOCOL", "OTEL_EXPORTER_OTLP_TRACES_PROTOCOL");
+        for (in_file, variables, expected) in [
+            (None, &[][..], TraceProtocol::Http),
+            (None, &[(general, "grpc")], TraceProtocol::Grpc),
+            (None, &[(general, "grpc"), (own, "http/protobuf")], TraceProtocol::Http),
+            (Some(TraceProtocol::Http), &[(own, "grpc")], TraceProtocol::Http),
+            (Some(TraceProtocol::Grpc), &[], TraceProtocol::Grpc),
+        ] {
+            let find = |name: &str| variables.iter().find(|(known, _)| *known == name);
+            let variable = |name: &str| find(name).map(|(_, value)| (*value).to_owned());
+            assert_eq!(
+                protocol(&configured(in_file), variable),
+                expected,
+                "{in_file:?} {variables:?}"
+            );
+        }
+    }
 
     #[test]
     fn a_collector_without_a_path_gets_the_usual_one() {

@@ -1,10 +1,11 @@
-//! Traces: a span for every attempt that is to be seen, sent to a collector by OTLP.
+//! Traces: a span for every sampled attempt, sent to a collector by OTLP.
 //!
-//! There is one exporter a process, as there is one log. What `[trace]` leaves open is taken from OpenTelemetry's own
-//! variables (`OTEL_…`).
+//! There is one exporter per process. OpenTelemetry's own variables (`OTEL_…`) apply to what `[trace]` does not set.
 
 mod client;
 mod exporter;
+#[cfg(feature = "otlp-grpc")]
+mod grpc;
 mod sampling;
 
 use std::sync::{Arc, OnceLock};
@@ -19,7 +20,7 @@ use sendoff_opentelemetry::{PublishSpans, SampleLinked};
 
 use crate::config::TraceConfig;
 
-/// How long the end of the program waits for the collector to take the last spans.
+/// How long the program waits for the collector to accept the last spans when it ends.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 static TRACES: OnceLock<Traces> = OnceLock::new();
@@ -29,17 +30,17 @@ struct Traces {
     spans: Arc<PublishSpans<SdkTracer>>,
 }
 
-/// Starts tracing, if it is configured. A second call changes nothing. Spans leave from the runtime that this is called in.
+/// Starts tracing, if it is configured. A second call changes nothing. Spans are sent on the current runtime.
 ///
 /// # Errors
-/// [`sendoff::ErrorKind::Invalid`] for settings that cannot work. A collector that is not there is no error.
+/// [`sendoff::ErrorKind::Invalid`] for invalid settings. An unreachable collector is not an error.
 pub(crate) fn start(config: &TraceConfig) -> Result<()> {
     if !is_on(config, |name| std::env::var(name).ok()) {
         return Ok(());
     }
     let provider = SdkTracerProvider::builder()
         .with_batch_exporter(exporter::build(config)?)
-        // Which traces are begun is decided before a span is made: see `PublishSpans::roots`.
+        // `PublishSpans::roots` decides which traces start, before a span is created.
         .with_sampler(SampleLinked(Sampler::ParentBased(Box::new(Sampler::AlwaysOn))))
         .with_resource(resource(config))
         .build();
@@ -50,18 +51,18 @@ pub(crate) fn start(config: &TraceConfig) -> Result<()> {
     Ok(())
 }
 
-/// What a relay is to be followed by.
+/// The tracer for relays, if tracing is on.
 pub(crate) fn publish_spans() -> Option<Arc<PublishSpans<SdkTracer>>> {
     TRACES.get().map(|traces| traces.spans.clone())
 }
 
-/// Sends what was not sent yet.
+/// Sends the remaining spans.
 pub(crate) async fn stop() {
     let Some(traces) = TRACES.get() else { return };
     let provider = traces.provider.clone();
     let stopped = tokio::task::spawn_blocking(move || provider.shutdown_with_timeout(PATIENCE)).await;
     if let Ok(Err(error)) = stopped {
-        tracing::warn!(event = "trace_export_failed", %error, "the last spans may not have arrived");
+        tracing::warn!(event = "trace_export_failed", %error, "trace export failed; the last spans may be lost");
     }
 }
 

@@ -1,12 +1,12 @@
-//! How many traces are begun.
+//! Which share of messages start a trace.
 
 use sendoff::{Error, ErrorKind, Result};
 
-/// The share of messages without a trace for which one is begun: as configured, or as OpenTelemetry's variables say, or all.
-/// A message that came with a trace is followed if, and only if, that trace is recorded.
+/// The share of messages without a trace for which one is started: from the configuration, else from OpenTelemetry's
+/// variables, else all. A message that has a trace is traced if, and only if, that trace is recorded.
 ///
 /// # Errors
-/// [`ErrorKind::Invalid`] for variables that say nothing that can be done.
+/// [`ErrorKind::Invalid`] for unsupported values of the variables.
 pub(super) fn roots(configured: Option<f64>, variable: impl Fn(&str) -> Option<String>) -> Result<f64> {
     if let Some(share) = configured {
         return Ok(share);
@@ -24,16 +24,16 @@ pub(super) fn roots(configured: Option<f64>, variable: impl Fn(&str) -> Option<S
             };
             let share = text.trim().parse::<f64>().ok();
             share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
-                Error::new(ErrorKind::Invalid, "OTEL_TRACES_SAMPLER_ARG is no share")
+                Error::new(ErrorKind::Invalid, "OTEL_TRACES_SAMPLER_ARG is invalid")
                     .because("it is not a number between 0 and 1")
                     .next_step("correct it, or set sample in [trace]")
             })
         }
         other => Err(Error::new(
             ErrorKind::Invalid,
-            format!("OTEL_TRACES_SAMPLER {other:?} is not known"),
+            format!("OTEL_TRACES_SAMPLER {other:?} is not supported"),
         )
-        .because("traces are begun by a share, or by none")
+        .because("only sampling by ratio, always on and always off are supported")
         .next_step("use parentbased_traceidratio, parentbased_always_on or parentbased_always_off")),
     }
 }

@@ -1,4 +1,4 @@
-//! `sendoff celery-relay` and `sendoff celery-dead`, as people and scripts meet them.
+//! `sendoff celery-relay`, `sendoff celery-dead` and `sendoff celery-stats` for people and scripts.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::sandbox::{Running, Sandbox, test_variable, wait_until};
 
 const DDL: &str = include_str!("../../../../stores/django-celery/tests/fixtures/sqlite.sql");
 
-/// Nobody listens there.
+/// An address without a listener.
 const NOWHERE: &str = "redis://127.0.0.1:1/0";
 
 fn project() -> Sandbox {
@@ -71,13 +71,13 @@ fn sigterm_ends_it_cleanly_and_the_liveness_file_is_touched_until_then() {
     let alive = project.path("alive");
     let args = ["celery-relay", "--broker", NOWHERE, "--liveness-file", "alive"];
     let mut relay = Running::start(&mut project.command(args));
-    wait_until("it lives", Duration::from_secs(30), || alive.exists());
+    wait_until("it is alive", Duration::from_secs(30), || alive.exists());
     relay.signal(Signal::TERM);
     assert_eq!(relay.end(Duration::from_secs(30)).code(), Some(0));
 }
 
 #[test]
-fn dead_letters_are_replayed_and_purged() {
+fn dead_letters_are_retried_and_purged() {
     let project = project();
     for _ in 0..3 {
         add(
@@ -87,14 +87,14 @@ fn dead_letters_are_replayed_and_purged() {
             ", '2026-01-02 03:04:05'",
         );
     }
-    project.run(["celery-dead", "replay"]).fails_with_reason(2, &["--all"]);
+    project.run(["celery-dead", "retry"]).fails_with_reason(2, &["--all"]);
     project
-        .run(["celery-dead", "replay", "99"])
+        .run(["celery-dead", "retry", "99"])
         .fails_with_reason(5, &["dead letter"]);
-    assert_eq!(project.json(&["celery-dead", "replay", "2"]), json!({"replayed": 1}));
+    assert_eq!(project.json(&["celery-dead", "retry", "2"]), json!({"retried": 1}));
     assert_eq!(
-        project.json(&["celery-dead", "replay", "--all", "--limit", "1"]),
-        json!({"replayed": 1})
+        project.json(&["celery-dead", "retry", "--all", "--limit", "1"]),
+        json!({"retried": 1})
     );
     let report = project.json(&["celery-relay", "--broker", NOWHERE, "--once"]);
     assert_eq!(
@@ -177,11 +177,11 @@ fn the_flags_are_those_of_the_python_commands_with_their_defaults() {
         ("relay", &["celery-relay"][..]),
         ("stats", &["celery-stats"]),
         ("purge_dead_letter", &["celery-dead", "purge"]),
-        ("replay_dead_letter", &["celery-dead", "replay"]),
+        ("replay_dead_letter", &["celery-dead", "retry"]),
     ] {
         let help = sandbox.run([ours, &["--help"]].concat()).out;
         for (flag, default) in python[theirs].as_object().unwrap() {
-            // Here that is the flag --json of every command.
+            // Here it is the flag --json of every command.
             if flag == "--format" {
                 continue;
             }

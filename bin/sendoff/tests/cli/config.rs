@@ -1,4 +1,4 @@
-//! `init`, `config show`, `config check`, and everything that can be wrong with a configuration.
+//! `init`, `config show`, `config check`, and errors in a configuration.
 
 use crate::sandbox::Sandbox;
 
@@ -28,7 +28,7 @@ fn init_does_not_write_over_a_file_unless_forced() {
     sandbox.write("sendoff.toml", "# mine\n");
     sandbox
         .run(["init"])
-        .fails_with_reason(2, &["it is there already", "--force"]);
+        .fails_with_reason(2, &["the file already exists", "--force"]);
     assert_eq!(sandbox.read("sendoff.toml"), "# mine\n");
     sandbox.ok(["init", "--force"]);
     assert!(sandbox.read("sendoff.toml").contains("[database]"));
@@ -212,7 +212,7 @@ fn a_mistake_in_a_variable_or_flag_names_it() {
 fn config_check_says_that_all_is_fine() {
     let sandbox = bare();
     sandbox.ok(["init"]);
-    assert_eq!(sandbox.ok(["config", "check"]).out, "the configuration is fine\n");
+    assert_eq!(sandbox.ok(["config", "check"]).out, "the configuration is valid\n");
     assert_eq!(sandbox.json(&["config", "check"]), serde_json::json!({"ok": true}));
 }
 

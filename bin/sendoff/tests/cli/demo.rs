@@ -45,7 +45,7 @@ fn the_demo_tells_the_proof_and_what_to_do_next() {
 
 #[test]
 fn relays_that_are_killed_lose_nothing_and_keep_the_order_of_customers() {
-    // Fast enough that hundreds of messages of a customer wait behind one that failed: the proof looks at their order.
+    // Fast enough that hundreds of a customer's messages are blocked behind a failed one: the proof checks their order.
     let ran = Sandbox::sqlite().ok(["demo", "--seconds", "6", "--rate", "1000", "--json"]);
     let proof = ran.json();
     assert_eq!((count(&proof, "lost"), count(&proof, "phantom")), (0, 0), "{ran:?}");
@@ -59,10 +59,10 @@ fn the_database_of_a_demo_can_be_kept_and_looked_at() {
     let ran = sandbox.ok(["demo", "--seconds", "2", "--keep", "shop.db", "--json"]);
     let dead = count(&ran.json(), "dead");
     let list = sandbox.json(&["dead", "ls", "--database", "sqlite:shop.db", "--limit", "1000"]);
-    assert_eq!(list["messages"].as_array().unwrap().len() as u64, dead);
+    assert_eq!(list["items"].as_array().unwrap().len() as u64, dead);
     sandbox
         .run(["demo", "--keep", "shop.db"])
-        .fails_with_reason(2, &["there already"]);
+        .fails_with_reason(2, &["already exists"]);
 }
 
 #[test]

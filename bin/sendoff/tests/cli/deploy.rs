@@ -1,4 +1,4 @@
-//! The examples in `deploy/` are what they say.
+//! The examples in `deploy/` work.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -23,15 +23,13 @@ fn keys(value: &Value) -> Vec<&str> {
 fn the_compose_file_fits_together() {
     let compose: Value = serde_saphyr::from_str(&read("compose.yaml")).unwrap();
     let services = keys(&compose["services"]);
-    for name in ["postgres", "rabbitmq", "migrate", "relay"] {
+    for name in ["postgres", "rabbitmq", "migrate", "roles", "relay"] {
         assert!(services.contains(&name), "{name} in {services:?}");
     }
     for (name, service) in compose["services"].as_object().unwrap() {
         for secret in service["secrets"].as_array().into_iter().flatten() {
-            assert!(
-                compose["secrets"].get(secret.as_str().unwrap()).is_some(),
-                "{secret} of {name}"
-            );
+            let source = secret.as_str().or(secret["source"].as_str()).unwrap();
+            assert!(compose["secrets"].get(source).is_some(), "{secret} of {name}");
         }
         for other in service["depends_on"].as_object().into_iter().flatten() {
             assert!(services.contains(&other.0.as_str()), "{name} depends on {}", other.0);
@@ -47,8 +45,21 @@ fn the_compose_file_fits_together() {
             assert!(folder().join("..").join(file).is_file(), "{file} of {name}");
         }
     }
-    // What Docker gives a relay to stop is more than the 25 s that it takes at most.
+    // Docker gives a relay more time to stop than the 25 s that it takes at most.
     assert_eq!(compose["services"]["relay"]["stop_grace_period"], "40s");
+    // The owner of the tables migrates, and the relay has a login of its own.
+    for (name, source) in [("migrate", "owner-url"), ("roles", "owner-url"), ("relay", "relay-url")] {
+        let secret = &compose["services"][name]["secrets"][0];
+        assert_eq!(
+            (&secret["source"], &secret["target"]),
+            (&source.into(), &"database-url".into()),
+            "{name}"
+        );
+        assert!(read("sendoff.toml").contains("url_file = \"/run/secrets/database-url\""));
+    }
+    let after = |name: &str, other: &str| compose["services"][name]["depends_on"][other]["condition"].clone();
+    assert_eq!(after("relay", "roles"), "service_completed_successfully");
+    assert_eq!(after("roles", "migrate"), "service_completed_successfully");
 }
 
 #[test]
@@ -78,9 +89,20 @@ fn the_steps_above_the_compose_file_make_all_its_secrets() {
         assert!(value(secret["environment"].as_str().unwrap()).len() >= 32, "{name}");
     }
     assert_ne!(value("POSTGRES_PASSWORD"), value("RABBITMQ_PASSWORD"));
-    // Compose puts the password in.
-    let url = value("DATABASE_URL").replace("${POSTGRES_PASSWORD}", value("POSTGRES_PASSWORD"));
-    assert!(url.contains(value("POSTGRES_PASSWORD")), "{url}");
+    assert_ne!(value("POSTGRES_PASSWORD"), value("RELAY_PASSWORD"));
+    // Compose inserts the passwords.
+    let login = read("relay-login.sh");
+    for (url, user, password) in [
+        ("OWNER_URL", "shop", "POSTGRES_PASSWORD"),
+        ("RELAY_URL", "sendoff_relay", "RELAY_PASSWORD"),
+    ] {
+        let url = value(url).replace(&format!("${{{password}}}"), value(password));
+        assert!(
+            url.starts_with(&format!("postgres://{user}:{}@", value(password))),
+            "{url}"
+        );
+    }
+    assert!(login.contains("CREATE ROLE sendoff_relay LOGIN") && login.contains("/run/secrets/relay-password"));
     for kept_out in [".dockerignore", ".gitignore"] {
         let text = read(&format!("../{kept_out}"));
         assert!(
@@ -110,7 +132,7 @@ fn the_configuration_of_the_compose_file_can_be_used() {
 fn the_image_has_every_sink() {
     let dockerfile = read("Dockerfile");
     assert!(
-        dockerfile.contains("--package sendoff-cli --features kafka-ssl"),
+        dockerfile.contains("--package sendoff-cli --features full"),
         "{dockerfile}"
     );
 }
@@ -127,19 +149,31 @@ fn the_systemd_unit_starts_the_relay_and_lets_it_finish() {
     ] {
         assert!(unit.lines().any(|found| found == line), "{line}");
     }
+    // The owner's URL is in another unit, which the relay waits for.
+    let migrate = read("sendoff-migrate.service");
+    assert!(migrate.contains("owner-url") && !unit.contains("owner-url"));
+    assert!(unit.contains("\nRequires=sendoff-migrate.service\n") && !unit.contains("ExecStartPre"));
+    for line in [
+        "ExecStart=/usr/local/bin/sendoff migrate",
+        "ExecStart=/usr/local/bin/sendoff migrate roles --apply",
+        "Type=oneshot",
+    ] {
+        assert!(migrate.lines().any(|found| found == line), "{line}");
+    }
     let sandbox = Sandbox::sqlite();
-    sandbox.write(
-        "sendoff.service",
-        &unit.replace("/usr/local/bin/sendoff", env!("CARGO_BIN_EXE_sendoff")),
-    );
-    // Where there is no systemd, its own opinion cannot be asked for.
+    for (name, text) in [("sendoff.service", &unit), ("sendoff-migrate.service", &migrate)] {
+        let text = text.replace("/usr/local/bin/sendoff", env!("CARGO_BIN_EXE_sendoff"));
+        sandbox.write(name, &text);
+    }
+    // Without systemd, its own check is not available.
     if let Ok(asked) = Command::new("systemd-analyze")
         .arg("verify")
         .arg(sandbox.path("sendoff.service"))
+        .arg(sandbox.path("sendoff-migrate.service"))
         .output()
     {
         let said = String::from_utf8_lossy(&asked.stderr);
-        let about_us: Vec<&str> = said.lines().filter(|line| line.contains("sendoff.service")).collect();
+        let about_us: Vec<&str> = said.lines().filter(|line| line.contains("sendoff")).collect();
         assert!(about_us.is_empty(), "{about_us:?}");
     }
 }
@@ -156,10 +190,24 @@ fn the_kubernetes_manifests_fit_together() {
     assert_eq!(deployment["spec"]["selector"]["matchLabels"], *labels);
     assert_eq!(budget["spec"]["selector"]["matchLabels"], *labels);
     let pod = &deployment["spec"]["template"]["spec"];
-    // What Kubernetes gives a relay to stop is more than the 25 s that it takes at most.
+    // Kubernetes gives a relay more time to stop than the 25 s that it takes at most.
     assert_eq!(pod["terminationGracePeriodSeconds"], 40);
     assert_eq!(pod["volumes"][0]["configMap"]["name"], config["metadata"]["name"]);
     let relay = &pod["containers"][0];
+    // The owner of the tables migrates, and the relay has a login of its own.
+    let login = |container: &Value| {
+        let name = container["volumeMounts"][1]["name"].clone();
+        let volumes = pod["volumes"].as_array().unwrap();
+        let volume = volumes.iter().find(|volume| volume["name"] == name).unwrap();
+        volume["secret"]["secretName"].clone()
+    };
+    let before = pod["initContainers"].as_array().unwrap();
+    assert_eq!(
+        before.iter().map(login).collect::<Vec<_>>(),
+        ["sendoff-owner", "sendoff-owner"]
+    );
+    assert_eq!(before[1]["args"], serde_json::json!(["migrate", "roles", "--apply"]));
+    assert_eq!(login(relay), "sendoff");
     assert_eq!(relay["args"].as_array().unwrap().last().unwrap(), "relay");
     let port = relay["ports"][0]["containerPort"].as_u64().unwrap();
     for (probe, path) in [

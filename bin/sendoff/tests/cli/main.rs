@@ -9,16 +9,21 @@ mod config;
 mod demo;
 mod deploy;
 mod docs;
-mod items;
+mod failures;
+mod jobs;
 #[cfg(feature = "kafka")]
 mod kafka;
 mod messages;
 mod migrate;
 mod output;
 mod relay;
+mod roles;
 mod sink;
+mod status;
 mod steering;
 mod terminal;
+#[cfg(unix)]
+mod watch;
 
 /// Makes a test for each database out of a function that takes a sandbox.
 #[macro_export]

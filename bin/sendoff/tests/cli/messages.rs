@@ -9,6 +9,7 @@ use crate::sink::{hook, server};
 on_every_database! {
     an_emitted_message_is_listed_and_shown_as_it_was_given
     payloads_come_from_flags_files_and_standard_input
+    headers_that_a_list_leaves_out_are_marked
     a_second_emit_with_the_idempotency_key_reports_the_first
     a_delayed_message_waits
     a_planned_message_waits_for_its_time
@@ -38,8 +39,13 @@ fn an_emitted_message_is_listed_and_shown_as_it_was_given(sandbox: Sandbox) {
         "-3",
     ]);
     let list = sandbox.json(&["ls"]);
-    assert_eq!((&list["messages"][0]["id"], &list["more"]), (&json!(id), &json!(false)));
-    assert_eq!(list["messages"][0]["status"], "pending");
+    assert_eq!((&list["items"][0]["id"], &list["next"]), (&json!(id), &json!(null)));
+    assert_eq!(
+        (&list["scanned"], &list["items"][0]["payload"]),
+        (&json!(1), &json!(null))
+    );
+    assert_eq!(sandbox.json(&["ls", "--payload"])["items"][0]["payload"], payload);
+    assert_eq!(list["items"][0]["status"], "pending");
 
     let shown = sandbox.json(&["show", &id]);
     assert_eq!(shown["payload"], payload);
@@ -48,7 +54,7 @@ fn an_emitted_message_is_listed_and_shown_as_it_was_given(sandbox: Sandbox) {
     assert_eq!(shown["headers"], json!({"tenant": "acme"}));
     assert_eq!(shown["content_type"], "application/json");
     assert_eq!(shown["priority"], -3);
-    assert_eq!(shown["legs"].as_array().unwrap().len(), 1);
+    assert_eq!(shown["deliveries"].as_array().unwrap().len(), 1);
 
     let told = sandbox.ok(["show", &id]).out;
     for line in [
@@ -65,6 +71,21 @@ fn an_emitted_message_is_listed_and_shown_as_it_was_given(sandbox: Sandbox) {
         row.starts_with(&format!("{id}\tpending\torder.placed\tcustomer-7\t")),
         "{listed}"
     );
+}
+
+fn headers_that_a_list_leaves_out_are_marked(sandbox: Sandbox) {
+    let sandbox = sandbox.migrated();
+    let long = format!("h={}", "v".repeat(5000));
+    let id = sandbox.emit(&["long", "--payload", "1", "--header", &long]);
+    sandbox.emit(&["bare", "--payload", "1"]);
+    let list = sandbox.json(&["ls", "--oldest"]);
+    let marked = |at: usize| (&list["items"][at]["headers"], &list["items"][at]["headers_cut"]);
+    assert_eq!(marked(0), (&json!({}), &json!(true)));
+    assert_eq!(marked(1), (&json!({}), &json!(false)));
+    let shown = sandbox.json(&["show", &id]);
+    assert_eq!(shown["headers"], json!({"h": "v".repeat(5000)}));
+    assert_eq!(shown["headers_cut"], false);
+    assert!(sandbox.ok(["show", &id]).out.contains(&"v".repeat(5000)));
 }
 
 fn payloads_come_from_flags_files_and_standard_input(sandbox: Sandbox) {
@@ -102,7 +123,7 @@ fn a_second_emit_with_the_idempotency_key_reports_the_first(sandbox: Sandbox) {
     let ran = sandbox.ok(emit);
     assert_eq!(ran.out.trim(), first["id"].as_str().unwrap());
     assert!(ran.err.contains("duplicate"), "{ran:?}");
-    assert_eq!(sandbox.json(&["ls"])["messages"].as_array().unwrap().len(), 1);
+    assert_eq!(sandbox.json(&["ls"])["items"].as_array().unwrap().len(), 1);
 }
 
 fn a_delayed_message_waits(sandbox: Sandbox) {
@@ -110,8 +131,8 @@ fn a_delayed_message_waits(sandbox: Sandbox) {
     let out = sandbox.configure_file_sink("");
     let id = sandbox.emit(&["t", "--payload", "{}", "--delay", "1h"]);
     let shown = sandbox.json(&["show", &id]);
-    assert_eq!(shown["legs"][0]["detail"], "scheduled");
-    assert!(shown["legs"][0]["due_at"].is_string(), "{shown}");
+    assert_eq!(shown["deliveries"][0]["detail"], "scheduled");
+    assert!(shown["deliveries"][0]["due_at"].is_string(), "{shown}");
     let report = sandbox.json(&["relay", "--once"]);
     assert_eq!((&report["processed"], &report["remaining"]), (&json!(0), &json!(1)));
     assert!(lines(&out).is_empty());
@@ -122,13 +143,13 @@ fn a_planned_message_waits_for_its_time(sandbox: Sandbox) {
     sandbox.configure_file_sink("");
     let planned = sandbox.emit(&["t", "--payload", "{}", "--at", "2999-12-31T12:00:00+01:00"]);
     sandbox.emit(&["t", "--payload", "{}", "--at", "2020-01-01T00:00:00Z"]);
-    let leg = &sandbox.json(&["show", &planned])["legs"][0];
-    assert_eq!(leg["detail"], "scheduled");
+    let sink = &sandbox.json(&["show", &planned])["deliveries"][0];
+    assert_eq!(sink["detail"], "scheduled");
     assert!(
-        leg["due_at"]
+        sink["due_at"]
             .as_str()
             .is_some_and(|due| due.starts_with("2999-12-31T11:00:00")),
-        "{leg}"
+        "{sink}"
     );
     let report = sandbox.json(&["relay", "--once"]);
     assert_eq!((&report["delivered"], &report["remaining"]), (&json!(1), &json!(1)));
@@ -164,7 +185,7 @@ fn an_expired_message_dies_and_one_that_has_time_does_not(sandbox: Sandbox) {
     sandbox.ok(["relay", "--once"]);
     for id in [&late, &past] {
         let shown = sandbox.json(&["dead", "show", id]);
-        assert_eq!(shown["legs"][0]["detail"], "expired");
+        assert_eq!(shown["deliveries"][0]["detail"], "expired");
     }
     let mut arrived: Vec<String> = lines(&out)
         .iter()
@@ -193,8 +214,8 @@ fn messages_are_found_by_their_aggregate(sandbox: Sandbox) {
     assert_eq!(sandbox.json(&["show", &invoice])["key"], "customer-1");
     let listed = |filters: &[&str]| {
         let flags = filters.iter().flat_map(|filter| ["--filter", filter]);
-        let list = sandbox.json(&["ls"].into_iter().chain(flags).collect::<Vec<_>>());
-        let messages = list["messages"].as_array().unwrap().clone();
+        let list = sandbox.json(&["ls", "--oldest"].into_iter().chain(flags).collect::<Vec<_>>());
+        let messages = list["items"].as_array().unwrap().clone();
         let ids = messages
             .iter()
             .map(|message| message["id"].as_str().unwrap().to_owned());
@@ -216,7 +237,7 @@ fn a_message_has_a_limit_of_its_own(sandbox: Sandbox) {
     let id = sandbox.emit(&["t", "--payload", "{}", "--max-attempts", "1"]);
     assert_eq!(sandbox.json(&["show", &id])["max_attempts"], 1);
     sandbox.ok(["relay", "--once"]);
-    assert_eq!(sandbox.json(&["show", &id])["legs"][0]["detail"], "exhausted");
+    assert_eq!(sandbox.json(&["show", &id])["deliveries"][0]["detail"], "exhausted");
     assert_eq!(sandbox.json(&["show", &other])["status"], "retry");
     assert_eq!(
         sandbox
@@ -234,14 +255,38 @@ fn a_load_is_emitted_and_counted(sandbox: Sandbox) {
     );
     let first = sandbox.json(&["ls", "--limit", "1000"]);
     assert_eq!(
-        (first["messages"].as_array().unwrap().len(), &first["more"]),
-        (1000, &json!(true))
+        (first["items"].as_array().unwrap().len(), first["next"].is_string()),
+        (1000, true)
     );
-    let rest = sandbox.json(&["ls", "--limit", "1000", "--offset", "1000"]);
+    let next = first["next"].as_str().unwrap();
+    let rest = sandbox.json(&["ls", "--limit", "1000", "--after", next]);
     assert_eq!(
-        (rest["messages"].as_array().unwrap().len(), &rest["more"]),
-        (203, &json!(false))
+        (rest["items"].as_array().unwrap().len(), &rest["next"]),
+        (203, &json!(null))
     );
+    let ids = |page: &serde_json::Value| {
+        page["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert!(
+        ids(&rest).iter().all(|id| !ids(&first).contains(id)),
+        "no message is on two pages"
+    );
+    assert_eq!(
+        sandbox.json(&["ls", "--count"]),
+        json!({"count": 1203, "capped": false})
+    );
+    assert_eq!(sandbox.ok(["ls", "--count"]).out, "1,203\n");
+    sandbox
+        .run(["ls", "--topic", "t", "--after", next])
+        .fails_with_reason(2, &["another filter"]);
+    sandbox
+        .run(["ls", "--after", "first"])
+        .fails_with_reason(2, &["not a cursor"]);
 }
 
 fn lists_are_filtered_and_paged(sandbox: Sandbox) {
@@ -250,25 +295,42 @@ fn lists_are_filtered_and_paged(sandbox: Sandbox) {
     let invoice = sandbox.emit(&["invoice.due", "--payload", "{\"n\":2}", "--key", "b"]);
     let listed = |args: &[&str], wanted: &[&String]| {
         let list = sandbox.json(&[&["ls"], args].concat());
-        let messages = list["messages"].as_array().unwrap().iter();
+        let messages = list["items"].as_array().unwrap().iter();
         let ids: Vec<&str> = messages.map(|message| message["id"].as_str().unwrap()).collect();
         assert_eq!(ids, wanted, "{args:?}");
     };
-    listed(&[], &[&order, &invoice]);
+    listed(&[], &[&invoice, &order]);
+    listed(&["--newest"], &[&invoice, &order]);
+    listed(&["--oldest"], &[&order, &invoice]);
     listed(&["--topic", "order.*"], &[&order]);
     listed(&["--key", "b"], &[&invoice]);
-    listed(&["--status", "pending", "--limit", "1"], &[&order]);
+    listed(&["--key", "*"], &[&invoice, &order]);
+    listed(&["--status", "pending", "--limit", "1"], &[&invoice]);
+    listed(&["--search", "oice"], &[&invoice]);
+    listed(&["--search", &order[..24]], &[&order]);
+    listed(&["--filter", "payload.n=2"], &[&invoice]);
+    listed(&["--reason", "expired"], &[]);
     listed(&["--filter", "payload=\"n\":2"], &[&invoice]);
     listed(&["--filter", &format!("id={order}")], &[&order]);
-    listed(&["--filter", "created_from=2000-01-01", "--offset", "1"], &[&invoice]);
+    listed(
+        &["--filter", "created_from=2000-01-01", "--oldest"],
+        &[&order, &invoice],
+    );
     listed(&["--status", "dead"], &[]);
     let none = sandbox.ok(["ls", "--key", "nobody"]);
     assert!(
-        none.out.starts_with("id\tstatus\t") && none.err.contains("no message fits"),
+        none.out.starts_with("id\tstatus\t") && none.err.contains("no messages match"),
         "{none:?}"
     );
     let more = sandbox.ok(["ls", "--limit", "1"]);
-    assert!(more.err.contains("there are more"), "{more:?}");
+    assert!(more.err.contains("there are more: continue with --after "), "{more:?}");
+    let next = more.err.trim().rsplit(' ').next().unwrap().to_owned();
+    assert!(
+        sandbox
+            .ok(["ls", "--limit", "1", "--after", &next])
+            .out
+            .contains(&order)
+    );
 }
 
 fn what_does_not_exist_ends_with_5(sandbox: Sandbox) {
@@ -286,7 +348,7 @@ fn what_does_not_exist_ends_with_5(sandbox: Sandbox) {
 fn dead_letters_are_listed_shown_counted_and_brought_back(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     let out = sandbox.configure_file_sink("");
-    // Only orders have a route, so that everything else dies.
+    // Only orders have a route, so that everything else becomes a dead letter.
     let narrow = sandbox
         .read("sendoff.toml")
         .replace("match = \"*\"", "match = \"order.*\"");
@@ -298,15 +360,15 @@ fn dead_letters_are_listed_shown_counted_and_brought_back(sandbox: Sandbox) {
     assert_eq!((&report["dead"], &report["backlog"]["dead"]), (&json!(3), &json!(3)));
 
     let list = sandbox.json(&["dead", "ls"]);
-    assert_eq!(list["messages"].as_array().unwrap().len(), 3);
-    assert_eq!(list["messages"][0]["legs"][0]["detail"], "unroutable");
+    assert_eq!(list["items"].as_array().unwrap().len(), 3);
+    assert_eq!(list["items"][0]["deliveries"][0]["detail"], "unroutable");
     assert!(sandbox.ok(["dead", "ls", "--topic", "a.*"]).out.contains("unroutable"));
     assert_eq!(sandbox.json(&["dead", "show", &dead[0]])["status"], "dead");
 
     sandbox.run(["dead", "retry"]).fails_with_reason(2, &["--all"]);
     let counted = sandbox.json(&["dead", "retry", "--filter", "topic=a.*", "--dry-run"]);
     assert_eq!(counted, json!({"would_retry": 2}));
-    assert_eq!(sandbox.json(&["dead", "ls"])["messages"].as_array().unwrap().len(), 3);
+    assert_eq!(sandbox.json(&["dead", "ls"])["items"].as_array().unwrap().len(), 3);
 
     sandbox.configure_file_sink("");
     assert_eq!(
@@ -330,7 +392,7 @@ fn dead_letters_are_listed_shown_counted_and_brought_back(sandbox: Sandbox) {
 fn bad_filters_end_with_2(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
     for (args, word) in [
-        (&["ls", "--status", "lost"][..], "pending, retry, delivered or dead"),
+        (&["ls", "--status", "lost"][..], "blocked, deferred, delivered or dead"),
         (&["ls", "--filter", "colour=red"], "colour"),
         (&["ls", "--filter", "topic"], "name=value"),
         (&["ls", "--filter", "created_from=soon"], "7d"),

@@ -1,7 +1,7 @@
 //! `migrate`, on every database.
 
 use crate::on_every_database;
-use crate::sandbox::{Place, Sandbox};
+use crate::sandbox::{Sandbox, TestDatabase};
 
 on_every_database! {
     migrate_creates_the_tables_once
@@ -23,7 +23,7 @@ fn migrate_creates_the_tables_once(sandbox: Sandbox) {
     assert!(sandbox.ok(["migrate"]).out.starts_with("nothing to do"));
     assert_eq!(
         sandbox.json(&["ls"]),
-        serde_json::json!({"messages": [], "more": false})
+        serde_json::json!({"items": [], "next": null, "scanned": 0})
     );
 }
 
@@ -35,7 +35,7 @@ fn a_dry_run_prints_the_sql_and_changes_nothing(sandbox: Sandbox) {
         "{ran:?}"
     );
     sandbox.run(["ls"]).fails(4, &[]);
-    if let Place::Sqlite(path) = &sandbox.place {
+    if let TestDatabase::Sqlite(path) = &sandbox.place {
         assert!(!path.exists());
     }
     sandbox.ok(["migrate"]);
@@ -64,7 +64,13 @@ fn status_ends_with_4_until_the_tables_are_there(sandbox: Sandbox) {
     let ran = sandbox.run(["migrate", "status", "--json"]);
     assert_eq!(ran.code, 4);
     assert_eq!(ran.json()["state"], "missing");
-    ran.fails_with_reason(4, &["sendoff migrate"]);
+    assert!(
+        ran.err.starts_with("{\"error\":") && ran.err.contains("sendoff migrate"),
+        "{ran:?}"
+    );
+    sandbox
+        .run(["migrate", "status"])
+        .fails_with_reason(4, &["sendoff migrate"]);
     sandbox.ok(["migrate"]);
     let status = sandbox.json(&["migrate", "status"]);
     assert_eq!(status["state"], "current");
@@ -105,7 +111,7 @@ fn commands() -> Vec<Vec<&'static str>> {
         vec!["retry", id],
         vec!["stats"],
         vec!["keys", "ls"],
-        vec!["items", "ls"],
+        vec!["jobs", "ls"],
         vec!["reap"],
         vec!["cleanup", "--dedup"],
         vec!["emit", "t", "--payload", "{}"],
@@ -118,7 +124,7 @@ fn commands() -> Vec<Vec<&'static str>> {
 fn an_unreachable_database_ends_with_3_and_without_its_password() {
     let sandbox = Sandbox::sqlite();
     sandbox.configure_file_sink("");
-    // A port that nobody listens on: it was just free.
+    // A port without a listener: it was just free.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()
         .local_addr()
@@ -140,5 +146,5 @@ fn roles_are_printed_for_postgres_and_refused_for_sqlite() {
     assert!(ran.out.contains("CREATE ROLE") && ran.out.contains("GRANT"), "{ran:?}");
     Sandbox::sqlite()
         .run(["migrate", "roles"])
-        .fails_with_reason(1, &["no roles"]);
+        .fails_with_reason(1, &["no role script"]);
 }

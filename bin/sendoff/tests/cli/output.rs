@@ -1,4 +1,4 @@
-//! What reaches a pipe, and what does not.
+//! Output to pipes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
@@ -14,7 +14,7 @@ fn a_reader_that_has_enough_is_no_error() {
         &["ls", "--limit", "1000", "--json"],
         &["migrate", "--dry-run"],
     ] {
-        // More than a pipe holds, so that the program is still writing when the reader goes.
+        // More than a pipe holds, so that the program is still writing when the reader closes it.
         let mut child = sandbox
             .command(args)
             .stdout(Stdio::piped())
@@ -64,7 +64,7 @@ fn texts_of_producers_cannot_break_a_line_or_steer_a_terminal() {
 }
 
 /// Every command, in the order of the help.
-const COMMANDS: [&str; 26] = [
+const COMMANDS: [&str; 27] = [
     "demo",
     "init",
     "migrate",
@@ -72,15 +72,16 @@ const COMMANDS: [&str; 26] = [
     "emit",
     "ls",
     "show",
+    "status",
     "stats",
+    "failures",
     "retry",
-    "reset",
     "dead",
     "keys",
     "pause",
     "resume",
     "lanes",
-    "items",
+    "jobs",
     "reap",
     "cleanup",
     "audit",

@@ -49,7 +49,7 @@ fn once_delivers_what_is_due_and_reports(sandbox: Sandbox) {
     assert_eq!(
         report,
         json!({
-            "processed": 2, "delivered": 2, "retried": 0, "dead": 0, "remaining": 1,
+            "processed": 2, "delivered": 2, "retried": 0, "deferred": 0, "dead": 0, "remaining": 1,
             "backlog": {"ready": 0, "due": 0, "waiting": 1, "dead": 0},
         })
     );
@@ -61,7 +61,7 @@ fn once_delivers_what_is_due_and_reports(sandbox: Sandbox) {
     assert_eq!(arrived[0]["headers"], json!({"a": "b"}));
     let ran = sandbox.ok(["relay", "--once"]);
     assert!(
-        ran.out.starts_with("processed 0: ") && ran.out.contains("remaining 1: "),
+        ran.out.starts_with("processed 0: ") && ran.out.contains("remaining rows 1: "),
         "{ran:?}"
     );
     assert_eq!(lines(&out).len(), 2);
@@ -75,7 +75,7 @@ fn relay(sandbox: &Sandbox, log: &str) -> Running {
 
 fn a_relay_delivers_until_sigterm_and_frees_its_lanes_at_once(sandbox: Sandbox) {
     let sandbox = sandbox.migrated();
-    // With a lease this long, only a clean hand-over lets another relay go on.
+    // With a lease this long, another relay can only continue after a clean stop.
     let out = sandbox.configure_file_sink("[relay]\nlease = \"10m\"\nheartbeat = \"100ms\"\n");
     let mut first = relay(&sandbox, "first.log");
     sandbox.emit(&["t", "--payload", "1", "--key", "k"]);
@@ -92,8 +92,8 @@ fn a_relay_delivers_until_sigterm_and_frees_its_lanes_at_once(sandbox: Sandbox) 
     assert_eq!(sandbox.json(&["relay", "--once"])["remaining"], 0);
 }
 
-/// A relay whose sink has begun to write a message into a pipe that nobody reads: the message is larger than a pipe, so the
-/// sink waits.
+/// A relay whose sink has started to write a message into a pipe that is not read: the message is larger than a pipe,
+/// so the sink waits.
 fn relay_in_the_middle_of_a_message(sandbox: &Sandbox) -> (Running, ChildStdout) {
     sandbox.configure("[[sink]]\nname = \"out\"\ntype = \"stdout\"\n[[route]]\nmatch = \"*\"\nto = [\"out\"]\n");
     let log = std::fs::File::create(sandbox.path("relay.log")).unwrap();
@@ -126,7 +126,7 @@ fn a_stop_waits_for_what_is_with_a_sink(sandbox: Sandbox) {
         sandbox.read("relay.log")
     );
     assert_eq!(
-        sandbox.json(&["ls"])["messages"],
+        sandbox.json(&["ls"])["items"],
         json!([]),
         "what was delivered is settled"
     );
@@ -144,7 +144,7 @@ fn a_second_signal_ends_at_once(sandbox: Sandbox) {
     assert_eq!(relay.end(PATIENCE).code(), Some(143), "{}", sandbox.read("relay.log"));
     assert!(begin.elapsed() < Duration::from_secs(5));
     assert_eq!(
-        sandbox.json(&["ls"])["messages"].as_array().unwrap().len(),
+        sandbox.json(&["ls"])["items"].as_array().unwrap().len(),
         1,
         "it is delivered again"
     );
@@ -158,8 +158,8 @@ fn a_sink_that_is_down_holds_messages_back_without_charging_them(sandbox: Sandbo
     let id = sandbox.emit(&["t", "--payload", "{}"]);
     let report = sandbox.json(&["relay", "--once"]);
     assert_eq!((&report["delivered"], &report["remaining"]), (&json!(0), &json!(1)));
-    let leg = &sandbox.json(&["show", &id])["legs"][0];
-    assert_eq!((&leg["attempts"], &leg["detail"]), (&json!(0), &json!("down")));
+    let sink = &sandbox.json(&["show", &id])["deliveries"][0];
+    assert_eq!((&sink["attempts"], &sink["detail"]), (&json!(0), &json!("deferred")));
     sandbox.write("sendoff.toml", &working);
     let _relay = relay(&sandbox, "relay.log");
     wait_until("it is delivered", PATIENCE, || lines(&out).len() == 1);

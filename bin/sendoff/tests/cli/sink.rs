@@ -80,7 +80,7 @@ fn a_sink_that_works_says_so_and_ends_with_0() {
     let sandbox = Sandbox::sqlite();
     sandbox.configure(&hook(address));
     let ran = sandbox.ok(["sink", "test", "hook"]);
-    assert!(ran.out.starts_with("delivered: hook took the probe"), "{ran:?}");
+    assert!(ran.out.starts_with("delivered: hook confirmed the probe"), "{ran:?}");
     let request = requests.recv().unwrap();
     assert!(request.head.contains("x-sendoff-probe: true"), "{}", request.head);
     assert!(

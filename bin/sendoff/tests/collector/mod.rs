@@ -1,4 +1,4 @@
-//! A collector of OTLP, over HTTP and over gRPC, that also hands requests for anything else to a test.
+//! An OTLP collector, over HTTP and gRPC, that also passes all other requests to a test.
 
 use std::convert::Infallible;
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! Two webhooks that hold every request until they are let go, and then answer as the message's topic says.
+//! Two webhooks that hold every request until they are released, and then answer according to the message's topic.
 
 use std::collections::HashSet;
 use std::convert::Infallible;
@@ -22,7 +22,7 @@ pub(crate) const SINKS: [&str; 2] = ["first", "second"];
 pub(crate) enum Gate {
     /// It waits.
     Closed,
-    /// It is answered as its topic says.
+    /// It is answered according to its topic.
     Open,
     /// It is answered with this.
     All(u16),
@@ -37,7 +37,7 @@ pub(crate) struct Endpoint {
 
 #[derive(Default)]
 struct State {
-    /// Sinks and ids of messages that have come, answered or not.
+    /// Sinks and ids of messages that have arrived, answered or not.
     seen: HashSet<(String, String)>,
     /// Sinks, ids and statuses, in the order of the answers.
     answered: Vec<(String, String, u16)>,
@@ -81,7 +81,7 @@ impl Endpoint {
         self.gate.send_replace(gate);
     }
 
-    /// How many messages have come to the webhooks, each counted once for each.
+    /// How many messages have arrived, counted once per webhook.
     pub(crate) fn seen(&self) -> usize {
         self.state.lock().unwrap().seen.len()
     }
@@ -123,7 +123,7 @@ async fn serve(
     Response::builder().status(status).body(Empty::new()).unwrap()
 }
 
-/// What the second takes, the first may refuse for good or for now.
+/// The first may reject, permanently or temporarily, what the second accepts.
 pub(crate) fn answer_to(topic: &str, sink: &str) -> u16 {
     match topic {
         "order.refused" if sink == SINKS[0] => 400,

@@ -1,4 +1,4 @@
-//! Whether every message has come to the end that is its own.
+//! Whether every message has its own outcome.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 use super::endpoint::{Endpoint, SINKS, answer_to};
 use super::rows::rows;
 use super::scene::Entry;
-use crate::sandbox::Place;
+use crate::sandbox::TestDatabase;
 
-/// Where a message is that one of its sinks has not taken.
+/// Where a message is that one of its sinks has not accepted.
 struct Tables {
     ready: HashSet<String>,
     waiting: HashSet<(String, String)>,
@@ -16,9 +16,9 @@ struct Tables {
 }
 
 impl Tables {
-    fn read(place: &Place) -> Self {
+    fn read(place: &TestDatabase) -> Self {
         let pairs = |table: &str| {
-            let found = rows(place, &format!("SELECT id, leg FROM {table}"));
+            let found = rows(place, &format!("SELECT id, sink FROM {table}"));
             found.into_iter().map(|row| (row[0].clone(), row[1].clone())).collect()
         };
         let ready = rows(place, "SELECT id FROM outbox_message");
@@ -29,20 +29,25 @@ impl Tables {
         }
     }
 
-    /// Ids of messages that are in a table and that nobody committed here.
+    /// Ids of messages in a table that were not committed here.
     fn strangers(&self, messages: &[Entry]) -> Vec<&String> {
         let known: HashSet<&String> = messages.iter().map(|message| &message.id).collect();
-        let legs = self.waiting.iter().chain(&self.dead).map(|(id, _)| id);
-        let mut strangers: Vec<_> = self.ready.iter().chain(legs).filter(|id| !known.contains(id)).collect();
+        let deliveries = self.waiting.iter().chain(&self.dead).map(|(id, _)| id);
+        let mut strangers: Vec<_> = self
+            .ready
+            .iter()
+            .chain(deliveries)
+            .filter(|id| !known.contains(id))
+            .collect();
         strangers.dedup();
         strangers
     }
 }
 
-/// Waits until every message is delivered, waits or is dead, for each sink as its topic says. Fails with what became of
-/// those that are not.
+/// Waits until every message is delivered, waiting or dead for each sink, according to its topic. Fails with the state
+/// of those that are not.
 #[track_caller]
-pub(crate) fn assert_accounted(place: &Place, endpoint: &Endpoint, messages: &[Entry], limit: Duration) {
+pub(crate) fn assert_accounted(place: &TestDatabase, endpoint: &Endpoint, messages: &[Entry], limit: Duration) {
     let began = Instant::now();
     loop {
         let tables = Tables::read(place);

@@ -1,4 +1,4 @@
-//! What is emitted before and after the server was replaced.
+//! The messages before and after the server was replaced.
 
 use std::sync::Arc;
 
@@ -9,24 +9,24 @@ use sendoff_store_mysql::{MysqlConfig, MysqlStore};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use serde_json::json;
 
-use crate::sandbox::{Place, block_on};
+use crate::sandbox::{TestDatabase, block_on};
 
 const TOPICS: [&str; 3] = ["order.taken", "order.refused", "order.busy"];
 const COUNT: usize = 60;
 const KEYS: usize = 10;
 
-/// How many of the old ones can be with a sink at once: all that have no key, and the first of each key.
+/// How many of the old ones can be with a sink at the same time: those without a key, and the first of each key.
 pub(crate) const AT_ONCE: usize = COUNT / 2 + KEYS;
 
-/// Half of them with keys; some are refused by the first sink, for good or for now.
+/// Half of them with keys; the first sink rejects some, permanently or temporarily.
 pub(crate) fn old_orders() -> Vec<Message> {
     (0..COUNT)
         .map(|n| message("old", n, TOPICS[(n / 2) % TOPICS.len()]))
         .collect()
 }
 
-/// The same keys in the same order. Those with a key are all taken; of the others each has another fate than the old one
-/// in its place.
+/// The same keys in the same order. Those with a key are all accepted; each of the others has another outcome than the
+/// old one with its number.
 pub(crate) fn new_orders() -> Vec<Message> {
     let topic = |n: usize| {
         if has_key(n) {
@@ -38,7 +38,7 @@ pub(crate) fn new_orders() -> Vec<Message> {
     (0..COUNT).map(|n| message("new", n, topic(n))).collect()
 }
 
-/// Messages that every sink takes, half of them with a key of their own.
+/// Messages that every sink accepts, half of them with their own key.
 pub(crate) fn plain_orders(count: usize) -> Vec<Message> {
     let message = |n: usize| {
         let message = Message::json(TOPICS[0], &n).unwrap();
@@ -65,12 +65,12 @@ fn message(age: &str, n: usize, topic: &str) -> Message {
 }
 
 /// Emits them in one transaction, as an application does.
-pub(crate) fn emit(place: &Place, messages: &[Message]) {
+pub(crate) fn emit(place: &TestDatabase, messages: &[Message]) {
     try_emit(place, messages).unwrap();
 }
 
 /// The same on a server that may be gone.
-pub(crate) fn try_emit(place: &Place, messages: &[Message]) -> sendoff::Result<()> {
+pub(crate) fn try_emit(place: &TestDatabase, messages: &[Message]) -> sendoff::Result<()> {
     let store = store(place);
     block_on(async move {
         let mut tx = store.begin().await?;
@@ -79,17 +79,17 @@ pub(crate) fn try_emit(place: &Place, messages: &[Message]) -> sendoff::Result<(
     })
 }
 
-fn store(place: &Place) -> Arc<dyn EmitStore> {
+fn store(place: &TestDatabase) -> Arc<dyn EmitStore> {
     let names = |schema: &str| Names::new(Some(schema), Names::PREFIX).unwrap();
     match place {
-        Place::Postgres { url, schema } => {
+        TestDatabase::Postgres { url, schema } => {
             Arc::new(PostgresStore::new(PostgresConfig::new(url).names(names(schema))).unwrap())
         }
-        Place::Mysql { url, schema } => {
+        TestDatabase::Mysql { url, schema } => {
             let (server, _) = url.rsplit_once('/').unwrap();
             let config = MysqlConfig::new(format!("{server}/{schema}")).names(names(schema));
             Arc::new(MysqlStore::new(config).unwrap())
         }
-        Place::Sqlite(_) => panic!("a file does not fail over"),
+        TestDatabase::Sqlite(_) => panic!("a file does not fail over"),
     }
 }

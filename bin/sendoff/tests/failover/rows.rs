@@ -1,38 +1,38 @@
-//! What is in the tables, as text.
+//! The contents of the tables, as text.
 
 use mysql_async::Value;
 use mysql_async::prelude::Queryable;
 use tokio_postgres::SimpleQueryMessage;
 
-use crate::sandbox::{Place, block_on};
+use crate::sandbox::{TestDatabase, block_on};
 
-/// The rows of a query on the outbox's tables; what is NULL is empty.
+/// The rows of a query on the outbox's tables; NULL is empty.
 #[track_caller]
-pub(crate) fn rows(place: &Place, sql: &str) -> Vec<Vec<String>> {
+pub(crate) fn rows(place: &TestDatabase, sql: &str) -> Vec<Vec<String>> {
     try_rows(place, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
 }
 
 /// The same of a server that may be gone.
-pub(crate) fn try_rows(place: &Place, sql: &str) -> Result<Vec<Vec<String>>, String> {
+pub(crate) fn try_rows(place: &TestDatabase, sql: &str) -> Result<Vec<Vec<String>>, String> {
     match place {
-        Place::Postgres { url, schema } => {
+        TestDatabase::Postgres { url, schema } => {
             let sql = format!("SET search_path TO {schema}; {sql}");
             block_on(of_postgres(url, &sql)).map_err(|error| error.to_string())
         }
-        Place::Mysql { url, schema } => block_on(of_mysql(url, schema, sql)).map_err(|error| error.to_string()),
-        Place::Sqlite(_) => panic!("a file does not fail over"),
+        TestDatabase::Mysql { url, schema } => block_on(of_mysql(url, schema, sql)).map_err(|error| error.to_string()),
+        TestDatabase::Sqlite(_) => panic!("a file does not fail over"),
     }
 }
 
-/// The number that a query returns.
+/// The number returned by a query.
 #[track_caller]
-pub(crate) fn number(place: &Place, sql: &str) -> f64 {
+pub(crate) fn number(place: &TestDatabase, sql: &str) -> f64 {
     rows(place, sql)[0][0].parse().unwrap()
 }
 
-/// How many rows a table has that fulfil a condition.
+/// The number of rows of a table that match a condition.
 #[track_caller]
-pub(crate) fn count(place: &Place, table: &str, condition: &str) -> usize {
+pub(crate) fn count(place: &TestDatabase, table: &str, condition: &str) -> usize {
     let sql = format!("SELECT count(*) FROM {table} WHERE {condition}");
     rows(place, &sql)[0][0].parse().unwrap()
 }

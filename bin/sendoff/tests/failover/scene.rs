@@ -1,4 +1,4 @@
-//! A relay with two webhooks, and an outbox on servers of the test's own.
+//! A relay with two webhooks, and an outbox on the test's own servers.
 
 use std::process::Stdio;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use tokio::runtime::Runtime;
 
 use super::endpoint::Endpoint;
 use super::rows::{rows, try_rows};
-use crate::sandbox::{Place, Running, Sandbox, lines, wait_until};
+use crate::sandbox::{Running, Sandbox, TestDatabase, lines, wait_until};
 
 /// Generous: the machine may be compiling at the same time.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -15,7 +15,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 pub(crate) struct Scene {
     pub(crate) sandbox: Sandbox,
     pub(crate) endpoint: Endpoint,
-    /// Keeps the webhooks and the wires going.
+    /// Keeps the webhooks and the proxies running.
     pub(crate) runtime: Runtime,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Entry {
     pub(crate) seq: u64,
     pub(crate) id: String,
     pub(crate) topic: String,
-    /// Empty: none.
+    /// Empty if it has none.
     pub(crate) key: String,
 }
 
 impl Scene {
-    /// With migrated tables. Relays have this lease, and try a message again that has failed after so long.
+    /// With migrated tables. Relays have this lease, and retry a failed message after this delay.
     pub(crate) fn new(sandbox: Sandbox, lease: Duration, again: Duration) -> Self {
         let runtime = Runtime::new().unwrap();
         let endpoint = runtime.block_on(Endpoint::start());
@@ -40,7 +40,7 @@ impl Scene {
             endpoint,
             runtime,
         };
-        // A machine that is busy makes a relay lose its lease now and then: no message is to be taken for the reason.
+        // On a busy machine a relay may lose its lease; this must not count as a crash caused by a message.
         scene.sandbox.configure(&format!(
             "[relay]\nlease = \"{}s\"\nheartbeat = \"300ms\"\ncrash_limit = 10\n[retry]\nbase = \"{}s\"\n[log]\nformat = \"json\"\n{}",
             lease.as_secs(),
@@ -51,7 +51,7 @@ impl Scene {
         scene
     }
 
-    /// A relay that reaches the database by this URL, or by the configured one.
+    /// A relay that connects to the database by this URL, or by the configured one.
     pub(crate) fn relay(&self, log: &str, url: Option<&str>) -> Running {
         let file = std::fs::File::create(self.sandbox.path(log)).unwrap();
         let mut command = self.sandbox.command(["relay"]);
@@ -61,9 +61,9 @@ impl Scene {
         Running::start(command.stdout(Stdio::null()).stderr(file))
     }
 
-    /// Waits until a relay holds at least so many lanes.
+    /// Waits until a relay holds at least this many lanes.
     #[track_caller]
-    pub(crate) fn wait_for_lanes(&self, at: &Place, relay: &Running, count: usize) {
+    pub(crate) fn wait_for_lanes(&self, at: &TestDatabase, relay: &Running, count: usize) {
         wait_until(&format!("the relay holds {count} lanes"), PATIENCE, || {
             lanes_of(at, relay).is_ok_and(|held| held >= count)
         });
@@ -75,7 +75,7 @@ impl Scene {
         log.iter().any(|line| line["event"] == event)
     }
 
-    /// Stops a relay in good order.
+    /// Stops a relay cleanly.
     #[track_caller]
     pub(crate) fn stop(&self, mut relay: Running, log: &str) {
         relay.signal(rustix::process::Signal::TERM);
@@ -85,7 +85,7 @@ impl Scene {
 }
 
 /// How many lanes a relay holds, by the number of its process.
-pub(crate) fn lanes_of(at: &Place, relay: &Running) -> Result<usize, String> {
+pub(crate) fn lanes_of(at: &TestDatabase, relay: &Running) -> Result<usize, String> {
     let sql = format!(
         "SELECT count(*) FROM outbox_lane JOIN outbox_relay ON outbox_relay.owner = outbox_lane.owner WHERE name LIKE '%:{}'",
         relay.0.id()
@@ -93,10 +93,14 @@ pub(crate) fn lanes_of(at: &Place, relay: &Running) -> Result<usize, String> {
     Ok(try_rows(at, &sql)?[0][0].parse().unwrap())
 }
 
-/// What is ready, in order.
+/// The ready messages, in order.
 #[track_caller]
-pub(crate) fn ready(at: &Place) -> Vec<Entry> {
-    let quote = if matches!(at, Place::Mysql { .. }) { '`' } else { '"' };
+pub(crate) fn ready(at: &TestDatabase) -> Vec<Entry> {
+    let quote = if matches!(at, TestDatabase::Mysql { .. }) {
+        '`'
+    } else {
+        '"'
+    };
     let sql = format!("SELECT lane, seq, id, topic, {quote}key{quote} FROM outbox_message");
     let mut entries: Vec<Entry> = rows(at, &sql)
         .into_iter()

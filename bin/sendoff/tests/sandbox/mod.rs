@@ -1,4 +1,4 @@
-//! A folder of its own for a run of the program, and a database to go with it.
+//! A separate folder and database for a run of the program.
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 
 use std::ffi::OsStr;
@@ -23,13 +23,13 @@ pub(crate) fn test_variable(name: &str) -> String {
 
 /// Where a test's outbox is.
 #[derive(Clone)]
-pub(crate) enum Place {
+pub(crate) enum TestDatabase {
     Sqlite(PathBuf),
     Postgres { url: String, schema: String },
     Mysql { url: String, schema: String },
 }
 
-impl Place {
+impl TestDatabase {
     pub(crate) fn url(&self) -> String {
         match self {
             Self::Sqlite(path) => format!("sqlite:{}", path.display()),
@@ -37,7 +37,7 @@ impl Place {
         }
     }
 
-    /// The same outbox by way of another address.
+    /// The same outbox at another address.
     pub(crate) fn at(&self, url: impl Into<String>) -> Self {
         let mut place = self.clone();
         match &mut place {
@@ -57,7 +57,7 @@ impl Place {
     }
 }
 
-/// A name that nobody else uses.
+/// A unique name.
 fn new_schema() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let number = COUNT.fetch_add(1, Ordering::Relaxed);
@@ -68,45 +68,45 @@ fn new_schema() -> String {
 /// A folder, and a way to run the program in it.
 pub(crate) struct Sandbox {
     folder: TempDir,
-    pub(crate) place: Place,
+    pub(crate) place: TestDatabase,
     /// Whether the outbox is on a server that other tests use, too.
     is_shared: bool,
 }
 
 impl Sandbox {
-    /// With an outbox in a SQLite file that is not there yet.
+    /// With an outbox in a SQLite file that does not exist yet.
     pub(crate) fn sqlite() -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place::Sqlite(folder.path().join("outbox.db"));
+        let place = TestDatabase::Sqlite(folder.path().join("outbox.db"));
         Self::new(folder, place)
     }
 
-    /// With an outbox in a PostgreSQL schema that is not there yet.
+    /// With an outbox in a PostgreSQL schema that does not exist yet.
     pub(crate) fn postgres() -> Self {
-        let place = Place::Postgres {
+        let place = TestDatabase::Postgres {
             url: test_variable(POSTGRES),
             schema: new_schema(),
         };
         Self::new(tempfile::tempdir().unwrap(), place)
     }
 
-    /// With an outbox in a MySQL database that is not there yet.
+    /// With an outbox in a MySQL database that does not exist yet.
     pub(crate) fn mysql() -> Self {
-        let place = Place::Mysql {
+        let place = TestDatabase::Mysql {
             url: test_variable(MYSQL),
             schema: new_schema(),
         };
         Self::new(tempfile::tempdir().unwrap(), place)
     }
 
-    /// With an outbox in a schema of a server that is the test's own, and that may be gone at the end.
-    pub(crate) fn private(place: impl FnOnce(String) -> Place) -> Self {
+    /// With an outbox in a schema of the test's own server, which may be gone at the end.
+    pub(crate) fn private(place: impl FnOnce(String) -> TestDatabase) -> Self {
         let mut sandbox = Self::new(tempfile::tempdir().unwrap(), place(new_schema()));
         sandbox.is_shared = false;
         sandbox
     }
 
-    fn new(folder: TempDir, place: Place) -> Self {
+    fn new(folder: TempDir, place: TestDatabase) -> Self {
         let sandbox = Self {
             folder,
             place,
@@ -203,26 +203,26 @@ impl Sandbox {
         ran.out.trim().to_owned()
     }
 
-    /// Runs SQL on the outbox's database as it is.
+    /// Runs SQL on the outbox's database, unchanged.
     pub(crate) fn run_script(&self, sql: &str) {
         match &self.place {
-            Place::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
-            Place::Postgres { url, .. } => block_on(async {
+            TestDatabase::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
+            TestDatabase::Postgres { url, .. } => block_on(async {
                 connect(url).await.batch_execute(sql).await.unwrap();
             }),
-            Place::Mysql { url, .. } => run_on_mysql(url, sql),
+            TestDatabase::Mysql { url, .. } => run_on_mysql(url, sql),
         }
     }
 
     /// Runs SQL on the outbox's database, with the outbox's tables under their usual names.
     pub(crate) fn sql(&self, sql: &str) {
         match &self.place {
-            Place::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
-            Place::Postgres { url, schema } => {
+            TestDatabase::Sqlite(path) => rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap(),
+            TestDatabase::Postgres { url, schema } => {
                 let (url, sql) = (url.clone(), format!("SET search_path TO {schema}; {sql}"));
                 block_on(async move { connect(&url).await.batch_execute(&sql).await.unwrap() });
             }
-            Place::Mysql { url, schema } => run_on_mysql(url, &format!("USE {schema}; {sql}")),
+            TestDatabase::Mysql { url, schema } => run_on_mysql(url, &format!("USE {schema}; {sql}")),
         }
     }
 }
@@ -232,10 +232,10 @@ impl Drop for Sandbox {
         if !self.is_shared {
             return;
         }
-        if let Place::Mysql { url, schema } = &self.place {
+        if let TestDatabase::Mysql { url, schema } = &self.place {
             run_on_mysql(url, &format!("DROP DATABASE IF EXISTS {schema}"));
         }
-        if let Place::Postgres { url, schema } = &self.place {
+        if let TestDatabase::Postgres { url, schema } = &self.place {
             let (url, drop) = (url.clone(), format!("DROP SCHEMA IF EXISTS {schema} CASCADE"));
             // A test that fails may leave a relay behind that holds locks: the servers are private and end anyway.
             block_on(async move {
@@ -247,7 +247,7 @@ impl Drop for Sandbox {
     }
 }
 
-/// Runs a future on a runtime of its own, also from within one.
+/// Runs a future on a new runtime, even from within another one.
 pub(crate) fn block_on<T: Send>(future: impl Future<Output = T> + Send) -> T {
     std::thread::scope(|scope| {
         let thread = scope.spawn(|| {
@@ -270,14 +270,14 @@ fn run_on_mysql(url: &str, sql: &str) {
     });
 }
 
-/// A connection that a task of its own keeps going.
+/// A connection that runs in its own task.
 pub(crate) async fn connect(url: &str) -> tokio_postgres::Client {
     let (client, connection) = tokio_postgres::connect(url, tokio_postgres::NoTls).await.unwrap();
     tokio::spawn(connection);
     client
 }
 
-/// What a run of the program came to.
+/// The result of a run of the program.
 #[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
@@ -301,8 +301,7 @@ impl Ran {
         serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 
-    /// Expects an error with this exit code that says what, why and next, each on a line of its own and on standard
-    /// error.
+    /// Expects an error with this exit code that has what and next, each on its own line on standard error.
     #[track_caller]
     pub(crate) fn fails(&self, code: i32, words: &[&str]) {
         assert_eq!(self.code, code, "{self:?}");
@@ -320,7 +319,7 @@ impl Ran {
         );
     }
 
-    /// The same for an error that also says why.
+    /// The same for an error that also has why.
     #[track_caller]
     pub(crate) fn fails_with_reason(&self, code: i32, words: &[&str]) {
         self.fails(code, words);
@@ -338,7 +337,7 @@ pub(crate) fn wait_until(what: &str, limit: Duration, mut condition: impl FnMut(
     }
 }
 
-/// A program that runs, and is killed when the test is over.
+/// A running program that is killed at the end of the test.
 pub(crate) struct Running(pub(crate) Child);
 
 impl Running {

@@ -1,4 +1,4 @@
-//! SQL on the database of a project, whichever kind it is.
+//! SQL on the database of a project, of any kind.
 
 use std::time::Duration;
 
@@ -22,7 +22,7 @@ pub(crate) fn run(database: &str, sql: &str) {
     });
 }
 
-/// The first two columns of what is found, as text.
+/// The first two columns of the rows, as text.
 pub(crate) fn pairs(database: &str, sql: &str) -> Vec<(String, String)> {
     if let Some(path) = database.strip_prefix("sqlite:") {
         let connection = open(path);

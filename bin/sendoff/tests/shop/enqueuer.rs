@@ -1,4 +1,4 @@
-//! A Django process that makes the tables and enqueues what it is told.
+//! A Django process that creates the tables and enqueues calls.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -12,7 +12,7 @@ pub(crate) struct Enqueuer {
 }
 
 impl Enqueuer {
-    /// Starts one. It takes calls once it has made the tables, and before that they wait.
+    /// Starts one. It takes calls once it has created the tables; earlier calls wait.
     pub(super) fn start(mut command: Command) -> Self {
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         Self {
@@ -22,12 +22,12 @@ impl Enqueuer {
         }
     }
 
-    /// Waits until the tables are there.
+    /// Waits until the tables exist.
     pub(crate) fn wait(&mut self) {
         while self.answer().trim() != "ready" {}
     }
 
-    /// Makes the calls in one transaction, and returns what came of each: its `ids`, or why it was `refused`.
+    /// Makes the calls in one transaction, and returns the result of each: its `ids`, or why it was `refused`.
     pub(crate) fn enqueue(&mut self, calls: &[Value]) -> Vec<Value> {
         writeln!(self.calls, "{}", Value::from(calls)).unwrap();
         let answer = self.answer();

@@ -1,4 +1,4 @@
-//! What a worker's tasks have noted.
+//! The notes of a worker's tasks.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _, SeekFrom};
@@ -19,7 +19,7 @@ impl Journal {
         Self { path, read: 0, lines }
     }
 
-    /// All lines so far; the last one only when it is whole.
+    /// All lines so far; the last one only when it is complete.
     pub(crate) fn lines(&mut self) -> &[Value] {
         if let Ok(mut file) = File::open(&self.path) {
             let mut text = String::new();

@@ -22,9 +22,9 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Project {
     folder: TempDir,
-    /// As Django is told.
+    /// The setting for Django.
     django: Value,
-    /// As `sendoff` is told.
+    /// The setting for `sendoff`.
     pub(crate) database: String,
     pub(crate) broker: String,
     pub(crate) backend: String,
@@ -121,7 +121,7 @@ impl Project {
         command
     }
 
-    /// Starts a Django process that makes the tables, and then enqueues.
+    /// Starts a Django process that creates the tables, and then enqueues.
     pub(crate) fn enqueuer(&self) -> Enqueuer {
         Enqueuer::start(self.django("enqueue.py", &[]))
     }
@@ -174,12 +174,12 @@ impl Project {
         File::create(self.path("gate")).unwrap();
     }
 
-    /// What tasks note.
+    /// The notes of the tasks.
     pub(crate) fn journal(&self) -> Journal {
         Journal::new(self.path("journal"))
     }
 
-    /// What the relay and the worker said, for the report of a failure.
+    /// The output of the relay and the worker, for the report of a failure.
     pub(crate) fn logs(&self) -> String {
         let log = |name| std::fs::read_to_string(self.path(name)).unwrap_or_default();
         format!("{}\n{}", log("relay.log"), log("worker.log"))

@@ -1,6 +1,6 @@
-//! How the body is written.
+//! The encoding of the body.
 
-use sendoff::task::{Compression, Serializer};
+use sendoff_celery::{Compression, Serializer};
 use serde_json::{Value, json};
 
 use super::{Producer, Scenario, Then, first, scenario};

@@ -1,13 +1,13 @@
-//! What a call may mention.
+//! Names that a call may use.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
-use sendoff::Task;
+use sendoff_celery::Task;
 use serde::Serialize;
 
 pub(crate) struct Caller {
-    /// Begins the text of every task of the call, so that its lines are known by it.
+    /// The start of the text of every task of the call, which identifies its lines.
     pub(crate) tag: String,
     pub(crate) queue: String,
     pub(crate) now: Timestamp,
@@ -26,7 +26,7 @@ impl Caller {
         self.now + SignedDuration::from_hours(1)
     }
 
-    /// A text of SQL, or of what is expected, with the names in capitals replaced.
+    /// SQL or expected text, with the names in capitals replaced.
     pub(crate) fn fill(&self, text: &str) -> String {
         let eta = iso8601(self.eta());
         [
@@ -44,12 +44,12 @@ impl Caller {
         Task::new(name).args(args).unwrap()
     }
 
-    /// The task whose result shows the order of what was done.
+    /// The task whose result shows the order of execution.
     pub(crate) fn join(&self, part: &str) -> Task {
         self.task("shop.join", (&self.tag, part))
     }
 
-    /// The same as a later step, which gets what was joined before.
+    /// The same as a later step, which gets the result so far.
     pub(crate) fn step(&self, part: &str) -> Task {
         self.task("shop.join", [part])
     }

@@ -1,7 +1,6 @@
-//! Tasks that follow each other. What they make is text that shows the order.
+//! Tasks that follow each other. Their result is text that shows the order.
 
-use sendoff::Task;
-use sendoff::task::Signature;
+use sendoff_celery::{Signature, Task};
 use serde_json::json;
 
 use super::{Scenario, first, scenario};

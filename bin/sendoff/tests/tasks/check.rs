@@ -1,4 +1,4 @@
-//! What is looked at when all is emitted.
+//! The checks after all calls are emitted.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
@@ -14,7 +14,7 @@ use crate::shop::{Journal, PATIENCE, Project, database};
 /// A worker's timer goes off a few milliseconds early.
 const EARLY: Duration = Duration::from_millis(200);
 
-/// How many are on their way.
+/// How many are in progress.
 pub(crate) fn left(project: &Project, outbox: &Sandbox) -> usize {
     let rows = |database: &str, table: &str| {
         let sql = format!("SELECT CAST(count(*) AS char(20)), '' FROM {table}");
@@ -24,7 +24,7 @@ pub(crate) fn left(project: &Project, outbox: &Sandbox) -> usize {
     rows(&project.database, "celery_outbox") + rows(&url, "outbox_message") + rows(&url, "outbox_waiting")
 }
 
-/// Looks at what the worker, the databases and the result backend say.
+/// Checks the worker, the databases and the result backend.
 pub(crate) struct Check<'a> {
     pub(crate) project: &'a Project,
     pub(crate) outbox: &'a Sandbox,
@@ -46,7 +46,7 @@ impl Check<'_> {
         }
     }
 
-    /// Waits until all is as it is to be, and tells of everything that does not get there.
+    /// Waits until everything is as expected, and reports everything that is not.
     pub(crate) fn outcomes(&mut self, emitted: &[Emitted<'_>]) {
         let began = Instant::now();
         loop {
@@ -71,7 +71,7 @@ impl Check<'_> {
         }
     }
 
-    /// The ids of dead letters, and why they are some.
+    /// The ids of dead letters, and why they are dead.
     fn dead(&self, producer: Producer) -> Vec<(String, String)> {
         match producer {
             Producer::Rust | Producer::Sql => {
@@ -85,7 +85,7 @@ impl Check<'_> {
         }
     }
 
-    /// Nothing is left, nothing else is dead, and what has expired did not run.
+    /// Nothing is left, nothing else is dead, and expired tasks did not run.
     pub(crate) fn ends(&mut self, emitted: &[Emitted<'_>]) {
         wait_until("nothing is on its way", PATIENCE, || {
             left(self.project, self.outbox) == 0
@@ -118,7 +118,7 @@ impl Check<'_> {
         }
     }
 
-    /// The order was the broker's choice: on RabbitMQ the highest comes first, on Redis the lowest of the steps.
+    /// The broker decided the order: on RabbitMQ the highest priority comes first, on Redis the lowest step.
     pub(crate) fn priorities(&mut self) {
         let on_rabbitmq = self.project.broker.starts_with("amqp");
         for producer in Producer::ALL {
@@ -135,7 +135,7 @@ impl Check<'_> {
         }
     }
 
-    /// What the worker keeps of a task is what came of it, and nothing where the result is to be ignored.
+    /// The worker keeps the result of a task, and nothing if the result is ignored.
     pub(crate) fn results(&mut self) {
         let client = redis::Client::open(self.project.backend.as_str()).unwrap();
         let mut connection = client.get_connection().unwrap();
@@ -169,13 +169,13 @@ impl Check<'_> {
     }
 }
 
-/// Whether what became of a call is what is to become of it.
+/// Whether the outcome of a call is the expected one.
 fn outcome(emitted: &Emitted<'_>, database: &str, lines: &[Value], dead: &[(String, String)]) -> Result<(), String> {
     let (then, reason) = emitted.scenario.outcome(emitted.producer, database);
     let what = format!("{} ({reason})", emitted.caller.tag);
     match (then, &emitted.answer) {
         (Then::Runs(patterns), Ok(ids)) => runs(emitted, &patterns, ids, lines).map_err(|why| format!("{what}: {why}")),
-        // Whether it was dropped is seen when all others have run.
+        // Whether it was dropped is known when all others have run.
         (Then::Expires, Ok(_)) => Ok(()),
         (Then::Dead(words), Ok(ids)) => {
             let found = dead.iter().find(|(id, _)| ids.contains(id));
@@ -191,7 +191,7 @@ fn outcome(emitted: &Emitted<'_>, database: &str, lines: &[Value], dead: &[(Stri
     }
 }
 
-/// Whether there are lines that fit, none of them from before the call was due.
+/// Whether there are matching lines, none of them from before the call was due.
 fn runs(emitted: &Emitted<'_>, patterns: &[Value], ids: &[String], lines: &[Value]) -> Result<(), String> {
     let mut known = Known::new();
     for (at, id) in ids.iter().enumerate() {
@@ -209,7 +209,7 @@ fn runs(emitted: &Emitted<'_>, patterns: &[Value], ids: &[String], lines: &[Valu
         let Some((more, line)) = found else {
             let of_it = |line: &&Value| line["id"] == known["$id"] || line.to_string().contains(&emitted.caller.tag);
             let seen: Vec<&Value> = lines.iter().filter(of_it).collect();
-            return Err(format!("no line fits {pattern} with {known:?}; there are {seen:?}"));
+            return Err(format!("no line matches {pattern} with {known:?}; there are {seen:?}"));
         };
         let at = Timestamp::UNIX_EPOCH + SignedDuration::from_secs_f64(line["at"].as_f64().unwrap());
         if at < due {

@@ -1,19 +1,19 @@
 //! The producers at work: each emits all its calls in one transaction.
 
 use jiff::Timestamp;
-use sendoff::task::CONTENT_TYPE;
 use sendoff::{Message, Outbox, Uuid};
+use sendoff_celery::CONTENT_TYPE;
 use sendoff_tokio_postgres as _;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Caller, Producer, Scenario, Then, iso8601};
-use crate::sandbox::{Place, Sandbox, block_on, connect};
+use crate::sandbox::{Sandbox, TestDatabase, block_on, connect};
 use crate::shop::{Enqueuer, Project, database};
 
 /// Where the producers emit to.
-pub(crate) struct Desk<'a> {
+pub(crate) struct Dispatcher<'a> {
     pub(crate) project: &'a Project,
     pub(crate) django: Enqueuer,
     pub(crate) outbox: &'a Sandbox,
@@ -24,12 +24,12 @@ pub(crate) struct Emitted<'a> {
     pub(crate) scenario: &'a Scenario,
     pub(crate) producer: Producer,
     pub(crate) caller: Caller,
-    /// The ids of its first tasks, or the error that the producer met.
+    /// The ids of its first tasks, or the error of the producer.
     pub(crate) answer: Result<Vec<String>, String>,
 }
 
-impl Desk<'_> {
-    /// Has every producer emit what it has a way to say.
+impl Dispatcher<'_> {
+    /// Lets every producer emit all calls that it supports.
     pub(crate) fn emit<'s>(&mut self, scenarios: &[&'s Scenario]) -> Vec<Emitted<'s>> {
         let mut emitted = Vec::new();
         for producer in Producer::ALL {
@@ -91,13 +91,13 @@ impl Desk<'_> {
         let mut client = connect(&outbox_url(self.outbox)).await;
         let tx = client.transaction().await.unwrap();
         let emitted = Outbox::new().emit_many(&tx, calls.into_iter().flatten()).await;
-        emitted.unwrap();
+        let _ = emitted.unwrap();
         tx.commit().await.unwrap();
         answers
     }
 
     async fn by_sql(&self, calls: &[(&Scenario, Caller)]) -> Vec<Result<Vec<String>, String>> {
-        // One after the other, so that both are seen with every kind of call sooner or later.
+        // Alternately, so that both are used with every kind of call over time.
         let ways = [
             "INSERT INTO outbox_message (topic, content_type, payload) VALUES ($1, $2, convert_to($3, 'UTF8')) RETURNING id",
             "SELECT outbox_emit(topic => $1, content_type => $2, payload => convert_to($3, 'UTF8'))",
@@ -159,7 +159,7 @@ impl Desk<'_> {
 
 /// The database of an outbox, with its tables under their usual names.
 pub(crate) fn outbox_url(outbox: &Sandbox) -> String {
-    let Place::Postgres { url, schema } = &outbox.place else {
+    let TestDatabase::Postgres { url, schema } = &outbox.place else {
         panic!("the outbox is in PostgreSQL");
     };
     let mark = if url.contains('?') { '&' } else { '?' };

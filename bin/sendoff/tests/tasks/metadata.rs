@@ -1,4 +1,4 @@
-//! What is told about a task: headers, stamps, names, and where it comes from.
+//! Metadata of a task: headers, stamps, names, and its origin.
 
 use std::time::Duration;
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::{Producer, Scenario, Then, first, scenario};
 
-/// Why Django's tasks come without.
+/// Why Django's tasks do not have it.
 const DROPPED: &str = "the package drops it when it enqueues";
 
 pub(super) fn scenarios() -> Vec<Scenario> {

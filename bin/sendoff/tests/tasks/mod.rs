@@ -1,4 +1,4 @@
-//! Calls of tasks, as Django, Rust and SQL say them, and what a worker has to make of each. Every call that is captured in
+//! Calls of tasks in Django, Rust and SQL, and the expected result of each at a worker. Every call that is captured in
 //! `sinks/celery/tests/fixtures` is here.
 
 mod bodies;

@@ -1,14 +1,14 @@
-//! Which lines of a worker fit.
+//! Patterns for the lines of a worker.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-/// What the names that begin with `$` stand for.
+/// The values of names that start with `$`.
 pub(crate) type Known = BTreeMap<String, Value>;
 
-/// Whether a value fits a pattern. An object may have more entries than its pattern, and `null` fits what is missing. `"ANY"`
-/// is anything but `null`; a name that begins with `$` is the same wherever it stands.
+/// Whether a value matches a pattern. An object may have more entries than its pattern, and `null` matches a missing
+/// entry. `"ANY"` is anything except `null`; a name that starts with `$` has the same value everywhere.
 pub(crate) fn fits(pattern: &Value, value: &Value, known: &mut Known) -> bool {
     match (pattern, value) {
         (Value::String(name), _) if name == "ANY" => !value.is_null(),

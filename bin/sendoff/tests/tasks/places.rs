@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::task::Compression;
+use sendoff_celery::Compression;
 use serde_json::{Value, json};
 
 use super::{Producer, Scenario, Then, first, scenario};
@@ -31,7 +31,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 r#"{"args": ["TAG", "a"], "options": {"exchange": "QUEUE.exchange", "routing_key": "my.key"}}"#,
             )
             .runs([first(json!({"result": "TAGa", "delivery_info": through("QUEUE.exchange", "my.key")}))]),
-        // As Celery does: without an exchange it counts for nothing.
+        // As in Celery, it has no effect without an exchange.
         scenario("routing_key_only")
             .django("join.apply_async((tag, 'a'), routing_key='only.rk')")
             .rust(|it| vec![it.join("a").routing_key("only.rk")])
@@ -52,7 +52,7 @@ pub(super) fn scenarios() -> Vec<Scenario> {
             .sql("shop.join", r#"{"args": ["TAG", "a"], "options": {"route_name": "shop.routed"}}"#)
             .runs([first(json!({"result": "TAGa", "delivery_info": through("", "QUEUE.routed")}))])
             .except(Producer::Rust, Then::Unsaid, "the builder has queue for it"),
-        // It comes back to the queue that it was in, and not to the default one.
+        // It returns to its own queue, not to the default one.
         scenario("retried_by_the_worker")
             .django("again.apply_async((tag,), queue=queue + '.mail')")
             .rust(|it| vec![it.task("shop.again", [&it.tag]).queue(&format!("{}.mail", it.queue))])

@@ -1,10 +1,10 @@
-//! Arguments, ids, and what a producer in Python keeps to itself.
+//! Arguments, ids, and options that only matter to a producer in Python.
 
 use serde_json::json;
 
 use super::{Producer, Scenario, Then, first, scenario};
 
-/// Why Rust and SQL have no such call.
+/// Why Rust and SQL do not have this call.
 const PRODUCERS_OWN: &str = "how a producer in Python sends is none of a relay's business";
 
 pub(super) fn scenarios() -> Vec<Scenario> {

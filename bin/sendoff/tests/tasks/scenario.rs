@@ -1,8 +1,8 @@
-//! A call, and what becomes of it.
+//! A call and its outcome.
 
 use std::time::Duration;
 
-use sendoff::Task;
+use sendoff_celery::Task;
 use serde_json::Value;
 
 use super::Caller;
@@ -27,24 +27,24 @@ impl Producer {
 /// When it is emitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum When {
-    /// Before there is a relay or a worker: the order is the broker's choice, and time passes.
+    /// Before a relay or a worker runs: the broker decides the order, and time passes.
     Early,
-    /// While both are at work.
+    /// While both are running.
     Live,
 }
 
-/// What becomes of it.
+/// The outcome.
 #[derive(Debug, Clone)]
 pub(crate) enum Then {
-    /// The worker writes lines that fit these.
+    /// The worker writes lines that match these.
     Runs(Vec<Value>),
     /// The worker, or the broker, drops it.
     Expires,
-    /// It is a dead letter whose reason has these words.
+    /// It is a dead letter whose reason contains this text.
     Dead(&'static str),
     /// The application that emits gets this error.
     Refused(&'static str),
-    /// It cannot be said.
+    /// The producer does not support the call.
     Unsaid,
 }
 
@@ -52,7 +52,7 @@ pub(crate) enum Then {
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) when: When,
-    /// How long after it was emitted the worker may begin.
+    /// How long after the emit the worker may start.
     pub(crate) delay: Duration,
     /// Whether it is also tried with quorum queues.
     pub(crate) on_quorum: bool,
@@ -151,7 +151,7 @@ impl Scenario {
         self
     }
 
-    /// Whether this producer has a way to say it.
+    /// Whether this producer supports the call.
     pub(crate) fn is_said_by(&self, producer: Producer) -> bool {
         match producer {
             Producer::Django => self.django.is_some(),
@@ -160,7 +160,7 @@ impl Scenario {
         }
     }
 
-    /// What is to become of it, and why that is not what becomes of the others.
+    /// The expected outcome, and why it differs from that of other producers.
     pub(crate) fn outcome(&self, producer: Producer, database: &str) -> (Then, &'static str) {
         let fits = |each: &&Exception| {
             each.producer == producer && each.database.is_none_or(|kind| database.starts_with(kind))
@@ -172,7 +172,7 @@ impl Scenario {
     }
 }
 
-/// The line of the first task of a call: it has the id that the producer was given.
+/// The line of the first task of a call: it has the id that the producer got.
 pub(super) fn first(mut line: Value) -> Value {
     line["id"] = "$id".into();
     line

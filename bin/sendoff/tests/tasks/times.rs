@@ -1,4 +1,4 @@
-//! Not before, and not after.
+//! Countdown, eta and expiry.
 
 use std::time::Duration;
 
@@ -38,13 +38,13 @@ pub(super) fn scenarios() -> Vec<Scenario> {
                 ]
             })
             .runs([first(json!({"result": "TAGa", "eta": "ANY"}))])
-            .except(Producer::Django, Then::Unsaid, "the package sends at once")
+            .except(Producer::Django, Then::Unsaid, "the package sends immediately")
             .except(
                 Producer::Sql,
                 Then::Unsaid,
                 "the column available_at is no option of a task",
             )
-            .except(Producer::Row, Then::Unsaid, "the package sends at once"),
+            .except(Producer::Row, Then::Unsaid, "the package sends immediately"),
         scenario("expires_int")
             .early()
             .django("join.apply_async((tag, 'a'), expires=300)")

@@ -1,9 +1,9 @@
-//! Arguments that JSON has no type for, or not the room.
+//! Arguments that JSON has no type for, or cannot represent exactly.
 
 use std::time::{Duration, UNIX_EPOCH};
 
 use sendoff::Uuid;
-use sendoff::task::Typed;
+use sendoff_celery::Typed;
 use serde_json::{Value, json};
 
 use super::{Producer, Scenario, Then, first, scenario};
@@ -14,7 +14,7 @@ const NOT_JSON: &str = "the databases check that it is JSON";
 const NO_CHARACTER: &str = "jsonb has no such character";
 const OTHER_DIGITS: &str = "jsonb writes them in other digits";
 
-/// The task is called with its tag and what Python prints like this.
+/// The task is called with its tag and a value that Python prints like this.
 fn shows(values: &str) -> Value {
     first(json!({"args": format!("['TAG', {values}]")}))
 }

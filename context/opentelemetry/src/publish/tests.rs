@@ -1,8 +1,6 @@
-use std::time::SystemTime;
-
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, SpanData};
-use sendoff::store::{Place, Room};
+use sendoff::store::{RowRef, Table};
 use sendoff::{Headers, Uuid};
 
 use super::*;
@@ -18,7 +16,7 @@ struct Scene {
 }
 
 impl Scene {
-    /// No trace is begun unless it continues one, or is linked to one.
+    /// A tracer that starts a trace only if it continues or links another one.
     fn new() -> Self {
         let exported = InMemorySpanExporter::default();
         let sampler = SampleLinked(Sampler::ParentBased(Box::new(Sampler::AlwaysOff)));
@@ -33,9 +31,9 @@ impl Scene {
         }
     }
 
-    fn attempt(&self, delivery: &Delivery, outcome: Option<&Outcome>) -> Option<SpanData> {
+    fn attempt(&self, outgoing: &Outgoing, outcome: Option<&Outcome>) -> Option<SpanData> {
         let before = self.exported.get_finished_spans().unwrap().len();
-        if let Some(followed) = self.spans.publishing(delivery, "rabbit") {
+        if let Some(followed) = self.spans.publishing(outgoing, "rabbit") {
             match outcome {
                 Some(outcome) => followed.answered(outcome),
                 None => drop(followed),
@@ -46,50 +44,40 @@ impl Scene {
     }
 }
 
-fn delivery(traceparent: Option<&str>, attempts: u32) -> Delivery {
+fn outgoing(traceparent: Option<&str>, attempts: u32) -> Outgoing {
     let mut headers = Headers::new();
     if let Some(traceparent) = traceparent {
         headers.insert(TRACEPARENT, traceparent);
         headers.insert("tracestate", "congo=t61");
     }
-    headers.insert(LOG_CONTEXT, r#"{"request_id":"a-1","user":7,"sendoff.leg":"forged"}"#);
-    Delivery {
+    headers.insert(LOG_CONTEXT, r#"{"request_id":"a-1","user":7,"sendoff.sink":"forged"}"#);
+    Outgoing {
         id: Uuid::now_v7(),
         topic: "order.placed".to_owned(),
         payload: "{}".into(),
-        content_type: None,
         headers,
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
         attempts,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     }
 }
 
 fn attribute(span: &SpanData, name: &str) -> Option<String> {
     let mut found = span.attributes.iter().filter(|pair| pair.key.as_str() == name);
     let value = found.next().map(|pair| pair.value.to_string());
-    assert!(found.next().is_none(), "{name} is there twice");
+    assert!(found.next().is_none(), "{name} is set twice");
     value
 }
 
 #[test]
 fn the_first_attempt_is_a_child_of_the_emitting_span() {
-    let message = delivery(Some(SAMPLED), 0);
+    let message = outgoing(Some(SAMPLED), 0);
     let span = Scene::new().attempt(&message, Some(&Outcome::Delivered)).unwrap();
     let trace = TraceId::from_hex("4bf92f3577b34da6a3ce929d0e0e4736").unwrap();
     assert_eq!(span.span_context.trace_id(), trace);
@@ -102,7 +90,7 @@ fn the_first_attempt_is_a_child_of_the_emitting_span() {
     for (name, value) in [
         ("messaging.message.id", id.as_str()),
         ("messaging.destination.name", "order.placed"),
-        ("sendoff.leg", "rabbit"),
+        ("sendoff.sink", "rabbit"),
         ("sendoff.attempt", "1"),
         ("request_id", "a-1"),
         ("user", "7"),
@@ -115,7 +103,7 @@ fn the_first_attempt_is_a_child_of_the_emitting_span() {
 fn a_retry_is_linked_to_the_emitting_span_and_seen_whenever_that_is() {
     let failed = Outcome::Temporary("no route to host".into());
     let span = Scene::new()
-        .attempt(&delivery(Some(SAMPLED), 2), Some(&failed))
+        .attempt(&outgoing(Some(SAMPLED), 2), Some(&failed))
         .unwrap();
     assert_eq!(span.parent_span_id, SpanId::INVALID);
     let origin = &span.links.links[0].span_context;
@@ -128,16 +116,16 @@ fn a_retry_is_linked_to_the_emitting_span_and_seen_whenever_that_is() {
 
 #[test]
 fn a_message_whose_trace_is_not_recorded_has_no_span() {
-    // A tracer that would record everything: it must not even be asked.
+    // A tracer that would record everything: it must not be used.
     let provider = SdkTracerProvider::builder().with_sampler(Sampler::AlwaysOn).build();
     let spans = PublishSpans::new(provider.tracer("test"));
     for traceparent in [NOT_SAMPLED, "", "00", "00-a-b", "nonsense-everywhere-in-here"] {
         assert!(
-            spans.publishing(&delivery(Some(traceparent), 0), "rabbit").is_none(),
+            spans.publishing(&outgoing(Some(traceparent), 0), "rabbit").is_none(),
             "{traceparent}"
         );
         assert!(
-            spans.publishing(&delivery(Some(traceparent), 1), "rabbit").is_none(),
+            spans.publishing(&outgoing(Some(traceparent), 1), "rabbit").is_none(),
             "{traceparent}"
         );
     }
@@ -153,7 +141,7 @@ fn a_message_without_a_trace_begins_one_as_often_as_told() {
         exported.reset();
         let spans = PublishSpans::new(provider.tracer("test")).roots(roots);
         for _ in 0..1000 {
-            drop(spans.publishing(&delivery(None, 0), "rabbit"));
+            drop(spans.publishing(&outgoing(None, 0), "rabbit"));
         }
         exported.get_finished_spans().unwrap().len()
     };
@@ -164,6 +152,6 @@ fn a_message_without_a_trace_begins_one_as_often_as_told() {
 
 #[test]
 fn an_attempt_that_the_relay_let_go_of_ends_without_a_status() {
-    let span = Scene::new().attempt(&delivery(Some(SAMPLED), 0), None).unwrap();
+    let span = Scene::new().attempt(&outgoing(Some(SAMPLED), 0), None).unwrap();
     assert_eq!(span.status, Status::Unset);
 }

@@ -1,27 +1,65 @@
-//! A page of messages.
+//! Pages and counts.
 
-use sendoff::store::Listing;
 use serde::Serialize;
 
-use super::MessageView;
-
-/// A page of a list.
+/// A page of a list. All lists have this shape.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct ListView {
-    /// Oldest first; each with one leg.
-    pub messages: Vec<MessageView>,
-    /// Whether there are more behind them.
-    pub more: bool,
+pub struct PageView<T> {
+    /// The rows, in the order of the list.
+    pub items: Vec<T>,
+    /// Where the next page starts; `None` when there is none.
+    pub next: Option<String>,
+    /// How many rows were looked at, in a list that looks at a limited number.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scanned: Option<u64>,
+    /// How far the list has looked, if it goes on: the time of the last row that was looked at, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub looked_back_to: Option<String>,
 }
 
-impl From<Listing> for ListView {
-    fn from(listing: Listing) -> Self {
-        let messages = listing.messages.into_iter();
+impl<T> PageView<T> {
+    /// A list that is complete.
+    pub fn whole(items: Vec<T>) -> Self {
         Self {
-            messages: messages
-                .filter_map(|stored| MessageView::of_legs(vec![stored]))
-                .collect(),
-            more: listing.more,
+            items,
+            next: None,
+            scanned: None,
+            looked_back_to: None,
         }
+    }
+}
+
+/// A count that may stop early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct CountView {
+    /// How many were counted.
+    pub count: u64,
+    /// Whether there may be more.
+    pub capped: bool,
+}
+
+impl std::fmt::Display for CountView {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let digits = self.count.to_string();
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        f.write_str(if self.capped { "+" } else { "" })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_count_that_stopped_early_has_a_plus() {
+        let count = |count, capped| CountView { count, capped }.to_string();
+        assert_eq!(count(10_000, true), "10,000+");
+        assert_eq!(count(999, false), "999");
+        assert_eq!(count(1_234_567, false), "1,234,567");
     }
 }

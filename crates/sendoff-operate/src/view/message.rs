@@ -9,14 +9,14 @@ use sendoff::store::{Status, Stored};
 use serde::Serialize;
 use serde_json::Value;
 
-use super::LegView;
+use super::DeliveryView;
 
-/// A message as an operator sees it, with some or all of its legs.
+/// A message as an operator sees it, with some or all of its deliveries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageView {
     /// Its id; `None` when the row's id cannot be read.
     pub id: Option<Uuid>,
-    /// The status of its worst leg: dead, then retry, pending, delivered.
+    /// The status of its worst delivery: dead, then retry, blocked, deferred, pending, scheduled, delivered.
     pub status: Status,
     /// Its topic.
     pub topic: String,
@@ -42,30 +42,41 @@ pub struct MessageView {
     pub created_at: String,
     /// When it expires, RFC 3339.
     pub expires_at: Option<String>,
-    /// Its headers: an object of strings, or whatever else is in the table.
+    /// Its headers: an object of strings, or any other JSON that is in the table.
     pub headers: Value,
+    /// Whether its headers are left out because they are too long.
+    pub headers_cut: bool,
     /// Its content type.
     pub content_type: String,
-    /// How long its payload is.
+    /// The size of its payload in bytes.
     pub payload_bytes: u64,
-    /// Whether only its beginning is here.
+    /// Whether the payload is cut off.
     pub payload_cut: bool,
     /// Its payload, when that is text: UTF-8 without control characters other than tabs and line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// Its payload, when that is no text.
+    /// Its payload, when that is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
-    /// How it stands with its sinks, by their names.
-    pub legs: Vec<LegView>,
+    /// Its deliveries, by the names of their sinks.
+    pub deliveries: Vec<DeliveryView>,
 }
 
 impl MessageView {
-    /// The message that all of these are legs of; `None` when there are none.
-    pub fn of_legs(mut stored: Vec<Stored>) -> Option<Self> {
-        stored.sort_by(|one, other| one.leg.cmp(&other.leg));
-        let legs: Vec<LegView> = stored.iter().map(LegView::from).collect();
-        let status = legs.iter().map(|leg| leg.status).min_by_key(|status| rank(*status))?;
+    /// Without its payload; its size stays.
+    pub(crate) fn without_payload(mut self) -> Self {
+        (self.payload, self.payload_base64) = (None, None);
+        self
+    }
+
+    /// The message that all of these are deliveries of; `None` when there are none.
+    pub fn of_deliveries(mut stored: Vec<Stored>) -> Option<Self> {
+        stored.sort_by(|one, other| one.sink.cmp(&other.sink));
+        let deliveries: Vec<DeliveryView> = stored.iter().map(DeliveryView::from).collect();
+        let status = deliveries
+            .iter()
+            .map(|sink| sink.status)
+            .min_by_key(|status| rank(*status))?;
         let first = stored.into_iter().next()?;
         let payload_bytes = first.payload_bytes;
         let payload_cut = first.payload.len() as u64 != payload_bytes;
@@ -91,12 +102,13 @@ impl MessageView {
             headers: first
                 .headers
                 .map_or_else(|| Value::Object(serde_json::Map::new()), headers),
+            headers_cut: first.headers_cut,
             content_type: first.content_type.unwrap_or_else(|| JSON.to_owned()),
             payload_bytes,
             payload_cut,
             payload,
             payload_base64,
-            legs,
+            deliveries,
         })
     }
 }
@@ -105,8 +117,12 @@ fn rank(status: Status) -> u8 {
     match status {
         Status::Dead => 0,
         Status::Retry => 1,
-        Status::Pending => 2,
-        Status::Delivered => 3,
+        Status::Blocked => 2,
+        Status::Deferred => 3,
+        Status::Pending => 4,
+        Status::Scheduled => 5,
+        Status::Delivered => 6,
+        _ => 7,
     }
 }
 
@@ -119,7 +135,7 @@ fn text(mut bytes: Vec<u8>, is_cut: bool) -> Result<String, Vec<u8>> {
         && is_cut
         && error.error_len().is_none()
     {
-        // The last character was cut, too.
+        // The last character was also cut.
         bytes.truncate(error.valid_up_to());
     }
     let text = String::from_utf8(bytes).map_err(std::string::FromUtf8Error::into_bytes)?;

@@ -1,16 +1,18 @@
-//! Answers, as they are printed and served: the field names and their JSON are the same everywhere.
+//! Answers as printed and served: the JSON is the same everywhere.
 
-mod item;
-mod leg;
+mod delivery;
+mod failure;
+mod job;
 mod list;
 mod message;
 mod retry;
 mod steering;
 mod summary;
 
-pub use item::{ItemListView, ItemView};
-pub use leg::{LegView, TriedView};
-pub use list::ListView;
+pub use delivery::{DeliveryView, TriedView};
+pub use failure::FailureView;
+pub use job::JobView;
+pub use list::{CountView, PageView};
 pub use message::MessageView;
 pub use retry::RetryView;
 pub use steering::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};

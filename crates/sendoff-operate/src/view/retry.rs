@@ -1,10 +1,10 @@
-//! What a retry did.
+//! The result of a retry.
 
 use serde::Serialize;
 
-/// How many dead letters were brought back.
+/// How many dead letters were retried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RetryView {
-    /// Legs that are due again.
+    /// Deliveries that are due now.
     pub retried: u64,
 }

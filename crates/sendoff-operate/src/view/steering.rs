@@ -5,24 +5,24 @@ use sendoff::envelope::rfc3339;
 use sendoff::store;
 use serde::Serialize;
 
-/// A key whose messages wait for a sink.
+/// A blocked key at a sink.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeyView {
     /// The key.
     pub key: String,
     /// The sink.
-    pub leg: String,
+    pub sink: String,
     /// Its lane.
     pub lane: i64,
-    /// Messages that wait behind the first.
-    pub held: u64,
-    /// The message that they wait for.
+    /// Messages that are blocked behind the head.
+    pub blocked: u64,
+    /// The head: the message that they wait for.
     pub head: Option<Uuid>,
-    /// Its state: `retry`, `down`, or `dead`.
+    /// Its state: `retry`, `deferred` or `dead`.
     pub state: String,
     /// When it is tried again.
     pub due_at: Option<String>,
-    /// What went wrong with it.
+    /// Its last error.
     pub last_error: Option<String>,
 }
 
@@ -30,9 +30,9 @@ impl From<store::KeyView> for KeyView {
     fn from(view: store::KeyView) -> Self {
         let store::KeyView {
             key,
-            leg,
+            sink,
             lane,
-            held,
+            blocked,
             head,
             state,
             due_at,
@@ -40,9 +40,9 @@ impl From<store::KeyView> for KeyView {
         } = view;
         Self {
             key,
-            leg,
+            sink,
             lane,
-            held,
+            blocked,
             head,
             state,
             due_at: due_at.map(rfc3339),
@@ -56,13 +56,13 @@ impl From<store::KeyView> for KeyView {
 pub struct LaneView {
     /// Its number.
     pub lane: i64,
-    /// What people call the relay that holds it.
+    /// The name of the relay that holds it.
     pub relay: Option<String>,
     /// That relay's id.
     pub owner: Option<Uuid>,
-    /// Until when its lease holds, unless renewed.
+    /// When its lease expires, unless renewed.
     pub until: Option<String>,
-    /// How often it changed hands.
+    /// How often it changed its owner.
     pub epoch: i64,
     /// Crashes of owners in a row.
     pub crashes: i64,
@@ -118,41 +118,43 @@ impl From<store::PauseView> for PauseView {
     }
 }
 
-/// What a clean-up did.
+/// The result of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CleanView {
-    /// Rows that are gone.
+    /// Deleted rows.
     pub deleted: u64,
-    /// Rows of the kinds that were named that are still there: younger than their window, or in the way of a key.
+    /// Remaining rows of the selected kinds: younger than their retention, or blocking a key.
     pub remaining: u64,
 }
 
-/// What was freed.
+/// The result of freeing stale lanes and jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReapView {
-    /// Lanes of relays whose lease has run out.
+    /// Lanes of relays whose lease has expired.
     pub lanes_freed: u64,
-    /// Items of workers that have not renewed them for long.
-    pub items_reaped: u64,
+    /// Jobs that their workers have not renewed in time.
+    pub jobs_reaped: u64,
 }
 
 impl From<store::Reaped> for ReapView {
     fn from(reaped: store::Reaped) -> Self {
         Self {
             lanes_freed: reaped.lanes,
-            items_reaped: reaped.items,
+            jobs_reaped: reaped.jobs,
         }
     }
 }
 
-/// What an operator did.
+/// One entry of the audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditView {
     /// When.
     pub at: String,
-    /// Who.
+    /// The login at the database. `None` if the database has none.
+    pub login: Option<String>,
+    /// Who, as given by the operator.
     pub who: String,
-    /// What.
+    /// The action.
     pub action: String,
     /// On which messages.
     pub filter: serde_json::Value,
@@ -165,6 +167,7 @@ impl From<store::AuditView> for AuditView {
         let filter = serde_json::from_str(&view.filter).unwrap_or(serde_json::Value::String(view.filter));
         Self {
             at: rfc3339(view.at),
+            login: view.login,
             who: view.who,
             action: view.action,
             filter,

@@ -1,28 +1,28 @@
-//! The outbox at a glance.
+//! A summary of the outbox.
 
 use sendoff::store::Summary;
 use serde::Serialize;
 
-/// How many messages are where.
+/// Counts by state. A *line* is a line of a list: a delivery, or a message that is not routed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SummaryView {
-    /// All that there are: pending, failed, dead and delivered.
+    /// All lines: pending, failed, dead and delivered.
     pub total: u64,
-    /// Ready or waiting, and never failed.
+    /// Lines that are ready or waiting, and never failed.
     pub pending: u64,
-    /// Ready now.
+    /// Messages that are ready now.
     pub ready: u64,
-    /// Waiting: scheduled, backing off, held, or for a sink that is down.
+    /// Lines that wait: scheduled, in retry, blocked, or deferred.
     pub waiting: u64,
-    /// Of the waiting: those with failed attempts.
+    /// Deliveries that wait, with failed attempts.
     pub failed: u64,
-    /// Dead letters.
+    /// Dead letters: deliveries, or messages that could not be routed.
     pub dead: u64,
-    /// Delivered messages that are kept.
+    /// Deliveries that are kept.
     pub delivered: u64,
-    /// For how many seconds the oldest ready message has been there.
+    /// The age of the oldest ready message in seconds.
     pub oldest_ready_seconds: Option<f64>,
-    /// For how many seconds the oldest pending message has been there; those whose time has not come do not count.
+    /// The age of the oldest pending message in seconds; scheduled messages that are not due do not count.
     pub oldest_pending_seconds: Option<f64>,
 }
 

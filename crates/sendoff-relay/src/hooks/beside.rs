@@ -1,4 +1,4 @@
-//! Asynchronous hooks: they run beside the relay, which never waits for them.
+//! Asynchronous hooks: they run on their own tasks, and a working relay never waits for them.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -6,23 +6,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use futures::FutureExt;
-use sendoff::Delivery;
+use sendoff::Outgoing;
 use sendoff::store::DeadReason;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use super::{DeadLetter, HookCounts, HookList, HookResult, Hooks};
 
-/// How many calls may wait. More are dropped: a hook that hangs must not fill the memory.
+/// How many calls may be queued. More are dropped: a hook that hangs must not fill the memory.
 const WAITING: usize = 10_000;
-/// How long a relay that stops waits for the calls that are left.
+/// How long a stopping relay waits for queued calls.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// The same as [`Hooks`], for work that takes its time, such as a call of another service.
+/// The same as [`Hooks`], for slow work such as a call to another service.
 ///
-/// Calls are made one after the other, in order, on a task of their own. Up to 10 000 may wait; further ones are dropped and
-/// counted, because delivering messages goes before telling about it. A relay that stops waits for those that are left for
-/// up to 5 s. An error or a panic is logged and counted, and the next call is made.
+/// Each value has its own task, which makes the calls one after the other, in order. Up to 10 000 calls can be queued;
+/// further ones are dropped and counted, so that slow hooks do not delay deliveries. A stopping relay waits up to 5 s for
+/// queued calls. An error or a panic is logged and counted, and the next call is made.
 ///
 /// ```
 /// use std::sync::Arc;
@@ -34,52 +34,52 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 /// #[async_trait]
 /// impl AsyncHooks for Pager {
 ///     async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
-///         page_somebody(&format!("{} messages are dead", dead.len())).await?;
+///         page_on_call(&format!("{} messages are dead", dead.len())).await?;
 ///         Ok(())
 ///     }
 /// }
-/// # async fn page_somebody(_: &str) -> Result<(), std::io::Error> { Ok(()) }
+/// # async fn page_on_call(_: &str) -> Result<(), std::io::Error> { Ok(()) }
 /// ```
 #[async_trait]
 pub trait AsyncHooks: Send + Sync + 'static {
-    /// A sink confirmed a message.
+    /// A sink confirmed a delivery.
     ///
     /// # Errors
-    /// Whatever is to be in the log.
-    async fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
-        let _ = (delivery, leg);
+    /// The error is logged and counted.
+    async fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
+        let _ = (outgoing, sink);
         Ok(())
     }
 
-    /// An attempt failed, as [`Hooks::failed`].
+    /// An attempt failed, as in [`Hooks::failed`].
     ///
     /// # Errors
-    /// Whatever is to be in the log.
+    /// The error is logged and counted.
     async fn failed(
         &self,
-        delivery: &Arc<Delivery>,
-        leg: &str,
+        outgoing: &Arc<Outgoing>,
+        sink: &str,
         attempts: u32,
         error: &str,
         delay: Duration,
     ) -> HookResult {
-        let _ = (delivery, leg, attempts, error, delay);
+        let _ = (outgoing, sink, attempts, error, delay);
         Ok(())
     }
 
-    /// A message goes to the dead letters, as [`Hooks::dead_lettered`].
+    /// A delivery becomes a dead letter, as in [`Hooks::dead_lettered`].
     ///
     /// # Errors
-    /// Whatever is to be in the log.
-    async fn dead_lettered(&self, delivery: &Arc<Delivery>, leg: &str, reason: DeadReason, error: &str) -> HookResult {
-        let _ = (delivery, leg, reason, error);
+    /// The error is logged and counted.
+    async fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
+        let _ = (outgoing, sink, reason, error);
         Ok(())
     }
 
-    /// These messages are in the dead letters, as [`Hooks::dead_lettered_batch`].
+    /// These dead letters are written, as in [`Hooks::dead_lettered_batch`].
     ///
     /// # Errors
-    /// Whatever is to be in the log.
+    /// The error is logged and counted.
     async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         let _ = dead;
         Ok(())
@@ -87,8 +87,8 @@ pub trait AsyncHooks: Send + Sync + 'static {
 }
 
 enum Call {
-    Sent(Arc<Delivery>, String),
-    Failed(Arc<Delivery>, String, u32, String, Duration),
+    Sent(Arc<Outgoing>, String),
+    Failed(Arc<Outgoing>, String, u32, String, Duration),
     Dead(DeadLetter),
     DeadBatch(Vec<DeadLetter>),
 }
@@ -105,20 +105,20 @@ impl Call {
 
     async fn make(&self, hooks: &dyn AsyncHooks) -> HookResult {
         match self {
-            Self::Sent(delivery, leg) => hooks.sent(delivery, leg).await,
-            Self::Failed(delivery, leg, attempts, error, delay) => {
-                hooks.failed(delivery, leg, *attempts, error, *delay).await
+            Self::Sent(outgoing, sink) => hooks.sent(outgoing, sink).await,
+            Self::Failed(outgoing, sink, attempts, error, delay) => {
+                hooks.failed(outgoing, sink, *attempts, error, *delay).await
             }
             Self::Dead(dead) => {
-                let DeadLetter { delivery, leg, .. } = dead;
-                hooks.dead_lettered(delivery, leg, dead.reason, &dead.error).await
+                let DeadLetter { outgoing, sink, .. } = dead;
+                hooks.dead_lettered(outgoing, sink, dead.reason, &dead.error).await
             }
             Self::DeadBatch(dead) => hooks.dead_lettered_batch(dead).await,
         }
     }
 }
 
-/// Stands among the hooks that are called at once, and hands on.
+/// A synchronous hook that queues the calls for an asynchronous one.
 struct Queue {
     calls: mpsc::Sender<Call>,
     counts: HookCounts,
@@ -135,19 +135,19 @@ impl Queue {
 }
 
 impl Hooks for Queue {
-    fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
-        self.push(Call::Sent(delivery.clone(), leg.to_owned()))
+    fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
+        self.push(Call::Sent(outgoing.clone(), sink.to_owned()))
     }
 
-    fn failed(&self, delivery: &Arc<Delivery>, leg: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
-        let (leg, error) = (leg.to_owned(), error.to_owned());
-        self.push(Call::Failed(delivery.clone(), leg, attempts, error, delay))
+    fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+        let (sink, error) = (sink.to_owned(), error.to_owned());
+        self.push(Call::Failed(outgoing.clone(), sink, attempts, error, delay))
     }
 
-    fn dead_lettered(&self, delivery: &Arc<Delivery>, leg: &str, reason: DeadReason, error: &str) -> HookResult {
+    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
         self.push(Call::Dead(DeadLetter {
-            delivery: delivery.clone(),
-            leg: leg.into(),
+            outgoing: outgoing.clone(),
+            sink: sink.into(),
             reason,
             error: error.to_owned(),
         }))
@@ -164,7 +164,7 @@ pub(crate) struct Beside {
 }
 
 impl HookList {
-    /// Starts the asynchronous hooks, each behind a queue. They end once all clones of the list are gone.
+    /// Starts the asynchronous hooks, each behind a queue. They end when all clones of the list are dropped.
     pub(crate) fn start(&mut self) -> Beside {
         let mut tasks = Vec::with_capacity(self.beside.len());
         for hooks in std::mem::take(&mut self.beside) {
@@ -181,14 +181,14 @@ impl HookList {
 }
 
 impl Beside {
-    /// Waits for the calls that are left, for a while.
+    /// Waits for queued calls, for a limited time.
     pub(crate) async fn end(self) {
         let deadline = tokio::time::Instant::now() + LAST_CALLS;
         for mut task in self.tasks {
             if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
                 tracing::warn!(
                     event = "hook_dropped",
-                    "a hook is too slow: its last calls are left out"
+                    "a hook is too slow: its last calls were dropped"
                 );
                 task.abort();
             }

@@ -1,4 +1,4 @@
-//! The registered hooks, and what went wrong in them.
+//! The registered hooks, and counters of their failures.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::Observer;
 
 use super::{AsyncHooks, HookResult, Hooks};
 
-/// What went wrong in hooks, since the relay was built. Clones count together.
+/// Counts failures of hooks since the relay was built. Clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct HookCounts(Arc<Counters>);
 
@@ -19,19 +19,19 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// The numbers of [`HookCounts`] at a moment.
+/// A snapshot of [`HookCounts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HookFailures {
     /// Calls that returned an error.
     pub failed: u64,
     /// Calls that panicked.
     pub panicked: u64,
-    /// Calls of asynchronous hooks that were not made, because too many were waiting.
+    /// Calls of asynchronous hooks that were not made, because too many calls were queued.
     pub dropped: u64,
 }
 
 impl HookCounts {
-    /// The numbers now.
+    /// The current numbers.
     pub fn read(&self) -> HookFailures {
         HookFailures {
             failed: self.0.failed.load(Ordering::Relaxed),
@@ -40,31 +40,31 @@ impl HookCounts {
         }
     }
 
-    /// Notes how a call ended; `None` is a panic.
+    /// Counts and logs the result of a call; `None` is a panic.
     pub(super) fn ended(&self, hook: &'static str, ended: Option<HookResult>) {
         match ended {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 self.0.failed.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_failed", hook, %error, "a hook failed; the relay goes on");
+                tracing::error!(event = "hook_failed", hook, %error, "a hook failed; the relay continues");
             }
             None => {
                 self.0.panicked.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_panicked", hook, "a hook panicked; the relay goes on");
+                tracing::error!(event = "hook_panicked", hook, "a hook panicked; the relay continues");
             }
         }
     }
 
-    /// Notes that calls are not made.
+    /// Counts and logs dropped calls.
     pub(super) fn dropped(&self, hook: &'static str, count: u64) {
         let before = self.0.dropped.fetch_add(count, Ordering::Relaxed);
-        // A line for every one would only add to the load that makes them drop.
+        // One log line per dropped call would add to the load that causes the drops.
         if before / 1000 != (before + count) / 1000 || before == 0 {
             tracing::warn!(
                 event = "hook_dropped",
                 hook,
                 dropped = before + count,
-                "asynchronous hooks are too slow: calls are left out"
+                "asynchronous hooks are too slow: some calls were dropped"
             );
         }
     }

@@ -1,4 +1,4 @@
-//! Calls into the application, which may do anything but stop the relay.
+//! Calls into the application. Errors and panics there do not stop the relay.
 
 mod beside;
 mod list;
@@ -7,83 +7,82 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::DeadReason;
-use sendoff::{BoxError, Delivery};
+use sendoff::{BoxError, Outgoing};
 
 pub use beside::AsyncHooks;
 pub(crate) use list::HookList;
 pub use list::{HookCounts, HookFailures};
 
-/// What a hook returns. An error is logged and counted, and changes nothing else.
+/// The result of a hook. An error is logged and counted; it has no other effect.
 pub type HookResult = Result<(), BoxError>;
 
-/// A message that went to the dead letters.
+/// A delivery that became a dead letter.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
     /// The message.
-    pub delivery: Arc<Delivery>,
+    pub outgoing: Arc<Outgoing>,
     /// The sink; empty when the message could not be routed.
-    pub leg: Arc<str>,
-    /// Why, in one word.
+    pub sink: Arc<str>,
+    /// Why, as a code.
     pub reason: DeadReason,
-    /// Why, in words.
+    /// Why, as text for people.
     pub error: String,
 }
 
-/// What an application may want to know. Called on the relay's own task, one after the other: be quick, and hand longer
-/// work on, or use [`AsyncHooks`]. An error or a panic is logged and counted, and the relay goes on.
+/// Notifies the application of results. The relay calls hooks on its own task, one after the other: return quickly, and
+/// do longer work elsewhere or with [`AsyncHooks`]. An error or a panic is logged and counted, and the relay continues.
 ///
-/// Hooks are told at least once, like sinks: when a relay dies or loses a lane before it has written down what it decided,
-/// another one decides again and tells again.
+/// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result, another
+/// relay works on the message again and calls its hooks again.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
-/// use sendoff::Delivery;
+/// use sendoff::Outgoing;
 /// use sendoff_relay::{HookResult, Hooks};
 ///
 /// #[derive(Default)]
 /// struct Count(AtomicU64);
 ///
 /// impl Hooks for Count {
-///     fn sent(&self, _: &Arc<Delivery>, _: &str) -> HookResult {
+///     fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
 ///         self.0.fetch_add(1, Ordering::Relaxed);
 ///         Ok(())
 ///     }
 /// }
 /// ```
 pub trait Hooks: Send + Sync + 'static {
-    /// A sink confirmed a message.
+    /// A sink confirmed a delivery.
     ///
     /// # Errors
-    /// Whatever is to be in the log.
-    fn sent(&self, delivery: &Arc<Delivery>, leg: &str) -> HookResult {
-        let _ = (delivery, leg);
+    /// The error is logged and counted.
+    fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
+        let _ = (outgoing, sink);
         Ok(())
     }
 
-    /// An attempt failed, the `attempts`-th; the next one is after `delay`. The last one, after which the message is dead,
-    /// is not told here.
+    /// Attempt number `attempts` failed; the next one follows after `delay`. Not called for the last attempt, after which
+    /// the delivery is dead.
     ///
     /// # Errors
-    /// Whatever is to be in the log.
-    fn failed(&self, delivery: &Arc<Delivery>, leg: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
-        let _ = (delivery, leg, attempts, error, delay);
+    /// The error is logged and counted.
+    fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+        let _ = (outgoing, sink, attempts, error, delay);
         Ok(())
     }
 
-    /// A message goes to the dead letters. It is about to be written there.
+    /// A delivery becomes a dead letter. It is not written yet.
     ///
     /// # Errors
-    /// Whatever is to be in the log.
-    fn dead_lettered(&self, delivery: &Arc<Delivery>, leg: &str, reason: DeadReason, error: &str) -> HookResult {
-        let _ = (delivery, leg, reason, error);
+    /// The error is logged and counted.
+    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
+        let _ = (outgoing, sink, reason, error);
         Ok(())
     }
 
-    /// These messages are in the dead letters: all that were written there at once, at least one. A place for one alert
-    /// instead of thousands.
+    /// These dead letters were written together; there is at least one. Use this to send one alert instead of thousands.
     ///
     /// # Errors
-    /// Whatever is to be in the log.
+    /// The error is logged and counted.
     fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         let _ = dead;
         Ok(())

@@ -1,13 +1,13 @@
-//! What comes back from work that was started.
+//! Results of started work.
 
 use sendoff::Result;
 use sendoff::store::{BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Page, Reader};
 use tokio::time::Instant;
 
-use crate::desk::{Decided, Ticket};
+use super::publish::Published;
+use super::settle::Written;
+use crate::dispatcher::{Decided, Ticket};
 use crate::plan::SinkIndex;
-use crate::publish::Published;
-use crate::settle::Written;
 
 pub(super) enum Event {
     Beat {
@@ -15,16 +15,16 @@ pub(super) enum Event {
         beat: Result<Heartbeat>,
         evicted: Result<()>,
     },
-    /// The relay began anew under another name.
+    /// The relay registered again under another owner id.
     Anew {
         sent: Instant,
-        /// Former names that the store knows to be of a relay that lives.
-        retired: Vec<OwnerId>,
+        /// Former owner ids that the store knows to belong to a live relay.
+        deregistered: Vec<OwnerId>,
         beat: Result<Heartbeat>,
     },
-    Retired {
+    Deregistered {
         owner: OwnerId,
-        retired: Result<()>,
+        deregistered: Result<()>,
     },
     Acquired(Result<(Vec<LaneGrant>, Vec<BlockedKey>)>),
     Disowned(Result<()>),
@@ -40,12 +40,12 @@ pub(super) enum Event {
         published: Published,
     },
     Settled(Decided, Written),
-    /// A group was noted, or `void`: that the group of this lane is done.
-    Suspected {
+    /// A group was recorded, or with `void`, the end of the group of this lane.
+    Quarantined {
         void: Option<Lane>,
         noted: Result<()>,
     },
-    Absolved(Vec<Lane>, Result<()>),
+    Cleared(Vec<Lane>, Result<()>),
     Swept(Result<u64>),
     Rechecked {
         begun: Instant,
@@ -58,4 +58,5 @@ pub(super) enum Event {
     },
     /// Whether there is more.
     Cleaned(Result<bool>),
+    Figures(Result<()>),
 }

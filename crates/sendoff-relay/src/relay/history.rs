@@ -1,13 +1,14 @@
-//! What happens when the database has another history: after a failover, a restored backup, or numbers that were set back.
+//! Handles another history of the database: after a failover, a restored backup, or numbers that were set back.
 //!
-//! What is in hand was read from the other history. What no sink has is put down; what is with a sink is settled when the
-//! sink has answered, by its id, so that no other message is touched that has its number now. Lanes without such messages
-//! are given back and leased anew at once, and read from their beginning.
+//! Messages in flight were read from the old history. Those that no sink has are dropped and read again. Those with a sink
+//! are settled by id when the sink has answered, because another message may have their number now. Lanes without such
+//! messages are given back, leased again immediately, and read from their beginning.
 
 use sendoff::store::History;
 use tokio::time::Instant;
 
 use super::running::Running;
+use super::state::Holding;
 
 impl Running {
     pub(super) fn compare_history(&mut self, now: Option<&History>) {
@@ -17,47 +18,45 @@ impl Running {
         if let Some(earlier) = self.history.replace(now.clone())
             && let Some(why) = now.breaks_with(&earlier)
         {
-            self.reader_is_behind = true;
+            self.reading.is_behind = true;
             self.history_changed(why);
         }
     }
 
-    /// The reader has seen it. What a heartbeat saw before is the same change, or is of before it.
+    /// The reader has noticed the change. A change that a heartbeat noticed earlier is the same one, or an older one.
     pub(super) fn read_another_history(&mut self) {
-        self.next_poll = Instant::now();
-        if !std::mem::take(&mut self.reader_is_behind) {
+        self.pace.next_poll = Instant::now();
+        if !std::mem::take(&mut self.reading.is_behind) {
             self.history = None;
             self.history_changed("what was read before is not there any more");
         }
     }
 
     fn history_changed(&mut self, why: &str) {
-        if self.stopping.is_some() {
+        if self.ending.stopping.is_some() {
             return;
         }
-        let lanes = self.desk.staying();
+        let lanes = self.dispatcher.staying();
         tracing::warn!(
             event = "history_changed",
             why,
             lanes = lanes.len(),
-            "the database has another history, as after a failover: lanes are leased anew and read from the beginning"
+            "the database has another history, as after a failover; leasing lanes again and reading from the beginning"
         );
-        let hooks = self.desk.hooks();
+        let hooks = self.dispatcher.hooks();
         if let Some(observer) = &hooks.observer {
             hooks.guarded("history_changed", || observer.history_changed());
         }
-        // The other history may know lanes as this relay's that it gave back long ago.
-        (self.unsure, self.anew) = (true, true);
-        (self.void_grants, self.void_release) = (self.acquiring, self.releasing);
-        self.desk.leave(&lanes);
-        self.next_beat = Instant::now();
+        self.holding = Holding::in_another_history(&self.under_way);
+        self.dispatcher.leave(&lanes);
+        self.registration.next_beat = Instant::now();
     }
 
-    /// Lanes that were given back to be leased anew are asked for with the next heartbeat: at once.
+    /// The next heartbeat, which is due now, asks for the lanes that were given back to be leased again.
     pub(super) fn hurry_anew(&mut self) {
-        if self.anew {
-            self.next_beat = Instant::now();
-            self.anew = self.desk.is_leaving();
+        if self.holding.anew {
+            self.registration.next_beat = Instant::now();
+            self.holding.anew = self.dispatcher.is_leaving();
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Work that is done on the side.
+//! Background work: quarantine records, sweeping, cleaning, and blocked keys.
 
 use std::time::Duration;
 
@@ -11,43 +11,46 @@ use super::trouble::Step;
 /// The pause between two steps of cleaning.
 pub(super) const CLEAN_PAUSE: Duration = Duration::from_millis(100);
 
-/// How often the store is asked which keys are blocked, at most.
+/// The shortest time between two reads of the blocked keys.
 pub(super) const RECHECK_PAUSE: Duration = Duration::from_secs(60);
 
-/// How much longer than it takes that is left alone. Where many rows wait it takes a while.
+/// After such a read, wait this many times its duration: it is slow when many rows wait.
 pub(super) const RECHECK_REST: u32 = 100;
 
-/// How many rows a step takes: few, so that those who emit do not notice; but twice what was settled since the step before, so
-/// that cleaning keeps up with them however many they are, up to a limit.
+/// How many rows a step deletes: few, so that it does not slow down emitters; but twice the rows settled since the step
+/// before, up to a limit, so that cleaning keeps up with them.
 fn rows_to_clean(settled: usize) -> usize {
     (2 * settled).clamp(200, 2000)
 }
 
 impl Running {
-    /// One thing at a time: a group is noted, or the note of one that is done is taken back, or lanes are absolved.
+    /// One write at a time: record a group, remove the record of a finished one, or clear lanes.
     pub(super) fn start_quarantine(&mut self, now: Instant) {
-        if self.suspecting || !self.trouble.allows(Step::Suspect, now) || !self.trouble.allows(Step::Absolve, now) {
+        if self.under_way.quarantine
+            || !self.trouble.allows(Step::Quarantined, now)
+            || !self.trouble.allows(Step::ClearQuarantine, now)
+        {
             return;
         }
-        let (store, owner) = (self.store.clone(), self.owner);
-        let absolved = self.desk.absolve(self.watched.has_caught_up(), now);
-        if !absolved.is_empty() {
-            self.suspecting = true;
-            self.tasks.spawn(async move {
-                let done = store.absolve(owner, &absolved).await;
-                Event::Absolved(absolved, done)
+        let (store, owner) = (self.store.clone(), self.registration.owner);
+        let cleared = self.dispatcher.clear_quarantine(self.watched.has_caught_up(), now);
+        if !cleared.is_empty() {
+            self.under_way.quarantine = true;
+            self.under_way.tasks.spawn(async move {
+                let done = store.clear_quarantine(owner, &cleared).await;
+                Event::Cleared(cleared, done)
             });
-        } else if let Some((lane, places)) = self.desk.next_group(now) {
-            self.suspecting = true;
-            self.tasks.spawn(async move {
-                let noted = store.suspect(owner, lane, &places).await;
-                Event::Suspected { void: None, noted }
+        } else if let Some((lane, row_refs)) = self.dispatcher.next_group(now) {
+            self.under_way.quarantine = true;
+            self.under_way.tasks.spawn(async move {
+                let noted = store.quarantine(owner, lane, &row_refs).await;
+                Event::Quarantined { void: None, noted }
             });
-        } else if let Some(lane) = self.desk.void_note() {
-            self.suspecting = true;
-            self.tasks.spawn(async move {
-                let noted = store.suspect(owner, lane, &[]).await;
-                Event::Suspected {
+        } else if let Some(lane) = self.dispatcher.void_note() {
+            self.under_way.quarantine = true;
+            self.under_way.tasks.spawn(async move {
+                let noted = store.quarantine(owner, lane, &[]).await;
+                Event::Quarantined {
                     void: Some(lane),
                     noted,
                 }
@@ -56,29 +59,30 @@ impl Running {
     }
 
     pub(super) fn start_sweep(&mut self, now: Instant) {
-        if self.sweeping || now < self.next_sweep {
+        if self.under_way.sweep || now < self.janitors.next_sweep {
             return;
         }
-        self.sweeping = true;
-        self.next_sweep = now + self.settings.sweep;
-        let (store, owner, lanes) = (self.store.clone(), self.owner, self.desk.staying());
-        self.tasks
+        self.under_way.sweep = true;
+        self.janitors.next_sweep = now + self.settings.sweep;
+        let (store, owner, lanes) = (self.store.clone(), self.registration.owner, self.dispatcher.staying());
+        self.under_way
+            .tasks
             .spawn(async move { Event::Swept(store.release_orphans(owner, &lanes).await) });
     }
 
-    /// Asks the store which keys are blocked, to forget those that are not.
+    /// Reads the blocked keys from the store, to forget those that are free.
     pub(super) fn start_recheck(&mut self, now: Instant) {
-        if self.rechecking || self.once || now < self.next_recheck {
+        if self.under_way.recheck || self.once || now < self.janitors.next_recheck {
             return;
         }
-        self.next_recheck = now + RECHECK_PAUSE;
-        let lanes = self.desk.begin_recheck();
+        self.janitors.next_recheck = now + RECHECK_PAUSE;
+        let lanes = self.dispatcher.begin_recheck();
         if lanes.is_empty() {
             return;
         }
-        self.rechecking = true;
+        self.under_way.recheck = true;
         let store = self.store.clone();
-        self.tasks.spawn(async move {
+        self.under_way.tasks.spawn(async move {
             let blocked = store.blocked_keys(&lanes).await;
             Event::Rechecked {
                 begun: now,
@@ -89,14 +93,14 @@ impl Running {
     }
 
     pub(super) fn start_cleaning(&mut self, now: Instant) {
-        if self.cleaning || self.once || now < self.next_clean {
+        if self.under_way.clean || self.once || now < self.janitors.next_clean {
             return;
         }
-        self.cleaning = true;
-        self.next_clean = now + self.settings.clean;
-        let rows = rows_to_clean(std::mem::take(&mut self.settled_meanwhile));
+        self.under_way.clean = true;
+        self.janitors.next_clean = now + self.settings.clean;
+        let rows = rows_to_clean(std::mem::take(&mut self.janitors.settled_meanwhile));
         let store = self.store.clone();
-        self.tasks.spawn(async move {
+        self.under_way.tasks.spawn(async move {
             let cleaned = store.clean(rows).await;
             Event::Cleaned(cleaned.map(|count| count >= rows as u64))
         });

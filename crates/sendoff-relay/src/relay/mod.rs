@@ -1,13 +1,17 @@
-//! Putting the parts together.
+//! The relay and its builder.
 
-mod deliver;
 mod event;
+mod figures;
+mod hand_over;
+mod health;
 mod history;
 mod hold;
 mod janitors;
-mod pulse;
+mod publish;
 mod read;
 mod running;
+pub(crate) mod settle;
+mod state;
 mod steps;
 mod trail;
 mod trouble;
@@ -16,41 +20,44 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use sendoff::context::Follow;
+use sendoff::context::DeliveryTracer;
 use sendoff::store::{OwnerId, RelayCard, RelayStore};
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
-use crate::follow::Followers;
 use crate::hooks::HookList;
 use crate::middleware::wrapped;
 use crate::plan::{Plan, PlannedSink};
+use crate::tracer::DeliveryTracers;
 use crate::{
     AsyncHooks, HookCounts, Hooks, Middleware, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy,
 };
 use running::Running;
 
-/// Where the names of its lives come from.
+/// One crash proves nothing about the message that was under way: a process can be killed for any reason.
+const LOWEST_CRASH_LIMIT: u32 = 2;
+
+/// Creates the owner ids of a relay.
 type Owners = Arc<dyn Fn() -> OwnerId + Send + Sync>;
 
-/// Delivers what a store holds to sinks.
+/// Delivers messages from a store to sinks.
 ///
-/// Any number of relays, on any number of hosts, share the work of one store; each message is with one of them.
+/// Any number of relays, on any number of hosts, share the work of one store; one of them works on a message at a time.
 pub struct Relay {
     store: Arc<dyn RelayStore>,
     name: String,
     plan: Plan,
     hooks: HookList,
-    followers: Followers,
+    tracers: DeliveryTracers,
     settings: Settings,
     owners: Owners,
     waker: Waker,
-    /// The bell was given by the application, whose emitters ring it.
-    poked: bool,
+    /// The application has set the wake source, and its emitters use it.
+    wakes_in_process: bool,
 }
 
 impl Relay {
-    /// A relay on `store`.
+    /// Starts to build a relay on `store`.
     pub fn builder(store: Arc<dyn RelayStore>) -> RelayBuilder {
         RelayBuilder {
             store,
@@ -62,32 +69,32 @@ impl Relay {
             default_policy: TopicPolicy::default(),
             hooks: HookList::default(),
             middleware: Vec::new(),
-            followers: Followers::default(),
+            tracers: DeliveryTracers::default(),
             settings: Settings::default(),
             owners: Arc::new(OwnerId::random),
             waker: Waker::new(),
-            poked: false,
+            wakes_in_process: false,
         }
     }
 
-    /// Runs until `stop` is cancelled; then finishes what is with a sink, settles it and hands its lanes over.
+    /// Runs until `stop` is cancelled. Then it waits for sinks to answer, settles, and gives its lanes back.
     ///
     /// # Errors
-    /// Only at the start, when the store refuses for good (missing tables, missing privileges). Later trouble is logged
-    /// and tried again for as long as it takes.
+    /// Only at the start, when the store refuses permanently (missing tables, missing privileges). Later errors are logged,
+    /// and the relay keeps trying.
     pub async fn run(self, stop: CancellationToken) -> Result<RunReport> {
         Ok(self.start(stop, false).await?.run)
     }
 
-    /// Delivers what is due now in the lanes that are free, and stops.
+    /// Delivers the messages that are due now in free lanes, and stops.
     ///
     /// # Errors
-    /// As [`Relay::run`], when the store cannot be reached at the start, and when it refuses for good later.
+    /// As [`Relay::run`], when the store cannot be reached at the start, and when it refuses permanently later.
     pub async fn run_once(self, stop: CancellationToken) -> Result<OnceReport> {
         self.start(stop, true).await
     }
 
-    /// What other relays and people see of it.
+    /// What other relays and operators see of it.
     fn card(&self) -> RelayCard {
         let routes = self.plan.published_routes().to_text();
         let mut hasher = FxHasher::default();
@@ -106,7 +113,7 @@ impl Relay {
         sinks.map(|sink| (sink.name.clone(), sink.sink.clone())).collect()
     }
 
-    /// What goes wrong in its hooks.
+    /// Counters of failures in its hooks.
     pub fn hook_counts(&self) -> HookCounts {
         self.hooks.counts.clone()
     }
@@ -115,7 +122,7 @@ impl Relay {
         let sinks: Vec<Arc<dyn Sink>> = self.plan.sinks.iter().map(|planned| planned.sink.clone()).collect();
         let store = self.store.clone();
         let beside = self.hooks.start();
-        let run = Running::enlisted(self, stop, once).await?.work().await;
+        let run = Running::registered(self, stop, once).await?.work().await;
         for sink in sinks {
             sink.close().await;
         }
@@ -145,12 +152,12 @@ pub struct RelayBuilder {
     settings: Settings,
     owners: Owners,
     waker: Waker,
-    poked: bool,
-    followers: Followers,
+    wakes_in_process: bool,
+    tracers: DeliveryTracers,
 }
 
 impl RelayBuilder {
-    /// What people see of this relay, such as its host and process id. It identifies nothing.
+    /// Sets the name that operators see, such as host and process id. It need not be unique.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
@@ -168,14 +175,14 @@ impl RelayBuilder {
         self
     }
 
-    /// Sends topics that fit `pattern` to these sinks, as separate legs. The first route that fits counts; a message
-    /// that none fits is a dead letter.
+    /// Sends topics that match `pattern` to these sinks, as separate deliveries. The first matching route counts; a message
+    /// that no route of a live relay matches becomes a dead letter.
     pub fn route(mut self, pattern: Pattern, to: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.routes.push((pattern, to.into_iter().map(Into::into).collect()));
         self
     }
 
-    /// Sets retries and order for topics that fit `pattern`. The first that fits counts.
+    /// Sets retries and order for topics that match `pattern`. The first match counts.
     pub fn topic(mut self, pattern: Pattern, policy: TopicPolicy) -> Self {
         self.topics.push((pattern, policy));
         self
@@ -193,52 +200,52 @@ impl RelayBuilder {
         self
     }
 
-    /// Adds hooks that run beside the relay.
+    /// Adds asynchronous hooks.
     pub fn async_hooks(mut self, hooks: Arc<dyn AsyncHooks>) -> Self {
         self.hooks.beside.push(hooks);
         self
     }
 
-    /// Sets who watches it at work; there is one.
+    /// Sets the observer; a relay has at most one.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.hooks.observer = Some(observer);
         self
     }
 
-    /// Adds something around publishing to every sink; what is added first is called first.
+    /// Adds middleware around publishing to every sink; the first added is called first.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middleware.push(middleware);
         self
     }
 
-    /// Adds one who follows messages to their sinks.
-    pub fn follow(mut self, follower: Arc<dyn Follow>) -> Self {
-        self.followers.add(follower);
+    /// Registers a tracer.
+    pub fn tracer(mut self, tracer: Arc<dyn DeliveryTracer>) -> Self {
+        self.tracers.add(tracer);
         self
     }
 
-    /// Sets the knobs.
+    /// Sets the settings of the relay.
     pub fn settings(mut self, settings: Settings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Takes the ids of its owners, one a life, from a simulation that is to repeat itself. Two that are the same would
-    /// settle each other's messages: everywhere else they are random.
+    /// Sets the source of owner ids, for repeatable simulations. Elsewhere they are random: two relays with the same id would
+    /// settle messages of each other.
     #[doc(hidden)]
     pub fn owners(mut self, owners: impl Fn() -> OwnerId + Send + Sync + 'static) -> Self {
         self.owners = Arc::new(owners);
         self
     }
 
-    /// Shares a bell with an outbox in the same process.
+    /// Shares a wake source with an outbox in the same process.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
-        self.poked = true;
+        self.wakes_in_process = true;
         self
     }
 
-    /// The relay.
+    /// Builds the relay.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a route to an unknown sink, two sinks of one name, no sink at all, or settings that
@@ -246,7 +253,7 @@ impl RelayBuilder {
     pub fn build(self) -> Result<Relay> {
         check(&self.settings)?;
         if self.sinks.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add one"));
+            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add a sink"));
         }
         let middleware: Arc<[Arc<dyn Middleware>]> = self.middleware.into();
         let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
@@ -254,8 +261,8 @@ impl RelayBuilder {
             if planned.iter().any(|other| *other.name == *name) || name.is_empty() {
                 return Err(
                     Error::new(ErrorKind::Invalid, format!("the sink name {name:?} cannot be used"))
-                        .because("it is empty or taken")
-                        .next_step("give each sink a name of its own"),
+                        .because("it is empty, or another sink has it")
+                        .next_step("give each sink a unique name"),
                 );
             }
             let settings = self
@@ -270,8 +277,8 @@ impl RelayBuilder {
                     ErrorKind::Invalid,
                     format!("the rate of the sink {name:?} cannot be used"),
                 )
-                .because("nothing would ever be sent")
-                .next_step("use messages a second above 0, or leave it out; a sink can be paused instead"));
+                .because("the relay would never send anything")
+                .next_step("use a number of messages per second above 0, or leave it out; to stop a sink, pause it"));
             }
             let limits = sink.limits();
             settings.batch = limits.batch.map_or(settings.batch, |batch| settings.batch.min(batch));
@@ -289,11 +296,11 @@ impl RelayBuilder {
             store: self.store,
             name: self.name,
             hooks: self.hooks,
-            followers: self.followers,
+            tracers: self.tracers,
             settings: self.settings,
             owners: self.owners,
             waker: self.waker,
-            poked: self.poked,
+            wakes_in_process: self.wakes_in_process,
         })
     }
 }
@@ -304,15 +311,28 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.heartbeat.is_zero() || settings.heartbeat * 3 > settings.lease {
         return complain(
             "the heartbeat is too slow for the lease",
-            "one that comes late would cost the relay its lanes",
+            "one late heartbeat would cost the relay its lanes",
             "make the lease at least three times the heartbeat",
         );
     }
-    if settings.batch == 0 || settings.window < settings.batch {
+    if settings.batch == 0 || settings.max_in_flight < settings.batch {
         return complain(
-            "batch or window is too small",
-            "a page that was read has to fit into the window",
-            "use a batch of at least 1 and a window of at least the batch",
+            "batch or max_in_flight is too small",
+            "a page that was read has to fit into max_in_flight",
+            "use a batch of at least 1 and a max_in_flight of at least the batch",
+        );
+    }
+    // That bug takes more crashes to show than a simulation has.
+    let lowest = if planted!(LeaseLostIsCrash) {
+        1
+    } else {
+        LOWEST_CRASH_LIMIT
+    };
+    if settings.crash_limit < lowest {
+        return complain(
+            "the crash_limit is below 2",
+            "a relay that is killed for another reason would make dead letters of the messages it worked on",
+            "use a crash_limit of 2 or more",
         );
     }
     Ok(())

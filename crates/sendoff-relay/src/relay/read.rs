@@ -1,4 +1,4 @@
-//! Reading: when, how much, and how soon again.
+//! Reading: when, how much, and when again.
 
 use std::time::Duration;
 
@@ -9,98 +9,106 @@ use super::event::Event;
 use super::running::{BUSY_PAUSE, LONGEST_PAUSE, Running};
 use super::trail;
 use super::trouble::Step;
-use crate::desk::ROW_BYTES;
+use crate::dispatcher::ROW_BYTES;
 
-/// How much longer than it takes the waiting table is left alone after it was looked at, within limits: a read that hung
-/// once tells nothing about the table.
+/// After a read of the waiting table, wait this many times its duration, within limits: one read that hung proves nothing
+/// about the table.
 const DUE_REST: u32 = 10;
 
-/// How many messages are read at most while a sink is probed: those that are not needed would only go back to wait.
+/// The largest read while a sink is probed: further messages would only be deferred again.
 const PROBE_PAGE: usize = 64;
 
-/// How small a part of a page is asked for at least, after reads that failed.
+/// The smallest part of a page, after failed reads.
 const SMALLEST_PART: usize = 1 << 10;
 
 impl Running {
     pub(super) fn can_read(&self) -> bool {
-        self.reader.is_some()
-            && self.unsure_page.is_none()
-            && self.pauses_known
-            && self.desk.lane_count() > 0
-            && self.desk.in_hand() + self.settings.batch / 4 <= self.settings.window
-            && self.desk.bytes_in_hand() + self.settings.window_bytes / 16 <= self.settings.window_bytes
+        self.reading.reader.is_some()
+            && self.reading.unsure_page.is_none()
+            && self.pauses.known
+            && self.dispatcher.lane_count() > 0
+            && self.dispatcher.in_flight() + self.settings.batch / 4 <= self.settings.max_in_flight
+            && self.dispatcher.bytes_in_flight() + self.settings.max_in_flight_bytes / 16
+                <= self.settings.max_in_flight_bytes
     }
 
     pub(super) fn start_reading(&mut self, now: Instant) {
-        if now < self.next_poll
-            || now >= *self.lease.borrow()
+        if now < self.pace.next_poll
+            || now >= *self.registration.lease.borrow()
             || !self.can_read()
             || !self.trouble.allows(Step::Read, now)
         {
             return;
         }
-        let Some(mut reader) = self.reader.take() else { return };
-        self.desk.begin_read();
-        reader.lost(&std::mem::take(&mut self.lost));
-        reader.gained(&std::mem::take(&mut self.gained));
-        let due = now >= self.next_due;
+        let Some(mut reader) = self.reading.reader.take() else {
+            return;
+        };
+        self.dispatcher.begin_read();
+        reader.lost(&std::mem::take(&mut self.reading.lost));
+        reader.gained(&std::mem::take(&mut self.reading.gained));
+        let due = now >= self.pace.next_due;
         if due {
-            self.next_due = now + self.settings.due_interval;
+            self.pace.next_due = now + self.settings.due_interval;
         }
-        let room = self.settings.window - self.desk.in_hand();
-        let bytes = ((self.settings.window_bytes - self.desk.bytes_in_hand()) / self.page_part).max(1);
-        let affordable = (bytes / self.row_bytes.max(1)).max(1);
-        let most = if self.desk.is_probed(now) {
+        let table = self.settings.max_in_flight - self.dispatcher.in_flight();
+        let bytes =
+            ((self.settings.max_in_flight_bytes - self.dispatcher.bytes_in_flight()) / self.pace.page_part).max(1);
+        let affordable = (bytes / self.pace.row_bytes.max(1)).max(1);
+        let most = if self.dispatcher.is_probed(now) {
             PROBE_PAGE
         } else {
             usize::MAX
         };
         let request = ReadRequest {
-            limit: (self.settings.batch / self.page_part)
+            limit: (self.settings.batch / self.pace.page_part)
                 .max(1)
-                .min(room)
+                .min(table)
                 .min(affordable)
                 .min(most),
             bytes,
-            settled: self.desk.take_gone(),
-            forgotten: self.desk.take_forgotten(),
-            skip_legs: if due { self.desk.shut_sinks(now) } else { Vec::new() },
+            settled: self.dispatcher.take_gone(),
+            forgotten: self.dispatcher.take_forgotten(),
+            skip_sinks: if due {
+                self.dispatcher.shut_sinks(now)
+            } else {
+                Vec::new()
+            },
             due,
-            ready: !self.desk.all_shut(now),
+            ready: !self.dispatcher.all_shut(now),
         };
-        // The ready table is left out only while no sink can be called: then there is nothing to look for in it, and a
-        // one-shot run must not wait for a sink that is down.
+        // The read skips the ready table only while no sink can be called: its messages could not be sent, and a one-shot run
+        // must not wait for a sink that is down.
         let (everywhere, ready) = (request.due, request.ready);
-        self.found_nothing = false;
-        self.read_begun = now;
-        self.tasks.spawn(async move {
+        self.reading.found_nothing = false;
+        self.reading.begun = now;
+        self.under_way.tasks.spawn(async move {
             let page = reader.read(request).await;
             Event::Read { reader, page }
         });
-        self.looks_everywhere = everywhere;
-        self.looks_at_ready = ready;
+        self.reading.everywhere = everywhere;
+        self.reading.ready = ready;
     }
 
-    /// A page that took too long would do so again: the next one is smaller.
+    /// A page that took too long would take too long again: the next one is smaller.
     pub(super) fn ask_for_less(&mut self) {
-        self.page_part = (self.page_part * 2).min(SMALLEST_PART);
+        self.pace.page_part = (self.pace.page_part * 2).min(SMALLEST_PART);
     }
 
     pub(super) fn take(&mut self, page: Page) {
         let now = Instant::now();
-        self.page_part = (self.page_part / 2).max(1);
-        self.found_nothing = page.rows.is_empty() && !page.more && self.looks_everywhere;
+        self.pace.page_part = (self.pace.page_part / 2).max(1);
+        self.reading.found_nothing = page.rows.is_empty() && !page.more && self.reading.everywhere;
         if page.rows.is_empty() {
-            self.poll_pause = (self.poll_pause * 2).min(self.settings.idle_time.max(BUSY_PAUSE));
+            self.pace.poll_pause = (self.pace.poll_pause * 2).min(self.settings.idle_time.max(BUSY_PAUSE));
         } else {
-            self.poll_pause = BUSY_PAUSE;
+            self.pace.poll_pause = BUSY_PAUSE;
             self.learn_row_size(&page);
         }
-        if self.looks_everywhere {
-            // Rows that wait for a sink which is down are looked at and passed over. Many of them make this slow: it must
-            // not be all that the relay and the database do.
-            let took = now - self.read_begun;
-            self.next_due = self.next_due.max(
+        if self.reading.everywhere {
+            // A read skips rows that wait for a sink that is down. Many of them make it slow: reading must not take all the
+            // time of the relay and the database.
+            let took = now - self.reading.begun;
+            self.pace.next_due = self.pace.next_due.max(
                 now + (took * DUE_REST).min(if planted!(RestsTooLong) {
                     Duration::MAX
                 } else {
@@ -108,53 +116,53 @@ impl Running {
                 }),
             );
         }
-        if self.once && page.rows.is_empty() && !self.looks_everywhere {
-            self.next_due = now;
+        if self.once && page.rows.is_empty() && !self.reading.everywhere {
+            self.pace.next_due = now;
         }
-        self.next_poll = if page.more { now } else { now + self.poll_pause };
-        // A lane that was lost while the read was under way may have been gained anew since: its rows are read again.
+        self.pace.next_poll = if page.more { now } else { now + self.pace.poll_pause };
+        // A lane that was lost during the read may have been gained again since: its rows are read again.
         let mut rows = page.rows;
-        if !self.lost.is_empty() {
-            rows.retain(|row| !self.lost.contains(&row.place().lane));
+        if !self.reading.lost.is_empty() {
+            rows.retain(|row| !self.reading.lost.contains(&row.row_ref().lane));
         }
-        let all = self.looks_at_ready && !page.more;
-        let claimed = self.watched.read(self.read_begun, now, all);
-        if self.stopping.is_none() {
+        let all = self.reading.ready && !page.more;
+        let claimed = self.watched.read(self.reading.begun, now, all);
+        if self.ending.stopping.is_none() {
             trail::read(&rows);
-            self.desk.claim(claimed);
+            self.dispatcher.claim(claimed);
             self.admit_page(rows, now);
         }
     }
 
-    /// A message that has no route is a dead letter, unless another relay has one: that is known for sure from a heartbeat that
-    /// is younger than the message. Until then the page waits, and nothing more is read.
+    /// A message without a route is a dead letter, unless another relay has a route. Only a heartbeat that is younger than the
+    /// message shows that for certain. Until then the page waits, and nothing more is read.
     fn admit_page(&mut self, rows: Vec<Row>, now: Instant) {
-        if self.beat_sent < self.read_begun && self.desk.has_unroutable(&rows) {
-            self.unsure_page = Some(rows);
-            self.next_beat = now;
+        if self.registration.beat_sent < self.reading.begun && self.dispatcher.has_unroutable(&rows) {
+            self.reading.unsure_page = Some(rows);
+            self.registration.next_beat = now;
             return;
         }
-        self.desk.note_batches(&self.with_sink);
-        self.desk.take(rows, now);
+        self.dispatcher.note_batches(&self.under_way.with_sink);
+        self.dispatcher.take(rows, now);
     }
 
-    /// A heartbeat has come back: a page that waited for it is taken in.
+    /// A heartbeat was answered: a page that waited for it is admitted.
     pub(super) fn admit_unsure_page(&mut self) {
-        if let Some(mut rows) = self.unsure_page.take() {
-            // Lanes may have been lost meanwhile, and gained again: their rows are read again.
-            rows.retain(|row| !self.lost.contains(&row.place().lane));
+        if let Some(mut rows) = self.reading.unsure_page.take() {
+            // Lanes may have been lost and gained again meanwhile: their rows are read again.
+            rows.retain(|row| !self.reading.lost.contains(&row.row_ref().lane));
             self.admit_page(rows, Instant::now());
         }
     }
 
-    /// Large messages make small pages: rows that do not fit would be looked at in vain.
+    /// Large messages make small pages: rows beyond the limit would be read for nothing.
     pub(super) fn learn_row_size(&mut self, page: &Page) {
         let bytes: usize = page.rows.iter().map(Row::bytes).sum();
         let average = bytes / page.rows.len() + ROW_BYTES;
-        self.row_bytes = if average > self.row_bytes {
+        self.pace.row_bytes = if average > self.pace.row_bytes {
             average
         } else {
-            (self.row_bytes * 3 + average) / 4
+            (self.pace.row_bytes * 3 + average) / 4
         };
     }
 }

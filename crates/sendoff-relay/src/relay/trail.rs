@@ -1,64 +1,64 @@
-//! The way of every single message, for those who look for what went wrong: at the level `trace`, and at no cost below.
+//! Traces every step of every row, for debugging: at the level `trace`, and at no cost below it.
 //!
-//! Messages are named by their id and their place; what is in them, keys included, stays out of the log.
+//! Lines name a message by its id and row. Its contents, including the key, are not logged.
 
 use std::sync::Arc;
 
-use sendoff::store::{Place, Row, Settlement, Verdict};
-use sendoff::{Delivery, Outcome};
+use sendoff::store::{Row, RowRef, Settlement, Verdict};
+use sendoff::{Outcome, Outgoing};
 use tracing::Level;
 
-use crate::desk::{Desk, Ticket};
+use crate::dispatcher::{Dispatcher, Ticket};
 
-/// Rows came in.
+/// Rows were read.
 pub(super) fn read(rows: &[Row]) {
     if tracing::enabled!(Level::TRACE) {
-        rows.iter().for_each(|row| log("read", row.place(), "", ""));
+        rows.iter().for_each(|row| log("read", row.row_ref(), "", ""));
     }
 }
 
-/// Messages are on their way to a sink.
-pub(super) fn sent(sink: &str, deliveries: &[Arc<Delivery>]) {
+/// Messages are handed to a sink.
+pub(super) fn sent(sink: &str, outgoing: &[Arc<Outgoing>]) {
     if tracing::enabled!(Level::TRACE) {
-        let places = deliveries.iter().map(|delivery| &delivery.place);
-        places.for_each(|place| log("sent", place, sink, ""));
+        let row_refs = outgoing.iter().map(|outgoing| &outgoing.row_ref);
+        row_refs.for_each(|row_ref| log("sent", row_ref, sink, ""));
     }
 }
 
-/// The sink said what became of one of them.
-pub(super) fn answered(desk: &Desk, sink: usize, ticket: Ticket, outcome: &Outcome) {
+/// The sink returned the outcome of a message.
+pub(super) fn answered(dispatcher: &Dispatcher, sink: usize, ticket: Ticket, outcome: &Outcome) {
     if tracing::enabled!(Level::TRACE)
-        && let Some(place) = desk.place_of(ticket)
+        && let Some(row_ref) = dispatcher.row_ref_of(ticket)
     {
-        log("answered", place, &desk.sink(sink).name, outcome_name(outcome));
+        log("answered", row_ref, &dispatcher.sink(sink).name, outcome_name(outcome));
     }
 }
 
-/// It was not sent, because the lease was over.
-pub(super) fn not_sent(desk: &Desk, sink: usize, ticket: Ticket) {
+/// It was not sent, because the lease had expired.
+pub(super) fn not_sent(dispatcher: &Dispatcher, sink: usize, ticket: Ticket) {
     if tracing::enabled!(Level::TRACE)
-        && let Some(place) = desk.place_of(ticket)
+        && let Some(row_ref) = dispatcher.row_ref_of(ticket)
     {
-        log("not_sent", place, &desk.sink(sink).name, "");
+        log("not_sent", row_ref, &dispatcher.sink(sink).name, "");
     }
 }
 
-/// What was decided about them is about to be written.
+/// Results are about to be written.
 pub(super) fn settling(settlements: &[Settlement]) {
     if !tracing::enabled!(Level::TRACE) {
         return;
     }
     for settlement in settlements {
-        if settlement.legs.is_empty() {
-            log("settling", &settlement.place, "", "delivered");
+        if settlement.deliveries.is_empty() {
+            log("settling", &settlement.row_ref, "", "delivered");
         }
-        for leg in &settlement.legs {
-            log("settling", &settlement.place, &leg.leg, verdict_name(&leg.verdict));
+        for sink in &settlement.deliveries {
+            log("settling", &settlement.row_ref, &sink.sink, verdict_name(&sink.verdict));
         }
     }
 }
 
-/// It is written.
+/// A result is written.
 pub(super) fn settled(settlements: &[Settlement], refused: &[usize]) {
     if tracing::enabled!(Level::TRACE) {
         for (at, settlement) in settlements.iter().enumerate() {
@@ -67,14 +67,14 @@ pub(super) fn settled(settlements: &[Settlement], refused: &[usize]) {
             } else {
                 "written"
             };
-            log("settled", &settlement.place, "", what);
+            log("settled", &settlement.row_ref, "", what);
         }
     }
 }
 
-fn log(step: &str, place: &Place, sink: &str, what: &str) {
-    let (lane, seq, room) = (place.lane, place.seq, place.room);
-    tracing::trace!(event = "row_step", step, id = %place.id, lane, seq, ?room, sink, what, "a row goes its way");
+fn log(step: &str, row_ref: &RowRef, sink: &str, what: &str) {
+    let (lane, seq, table) = (row_ref.lane, row_ref.seq, row_ref.table);
+    tracing::trace!(event = "row_step", step, id = %row_ref.id, lane, seq, ?table, sink, what, "row");
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {
@@ -92,7 +92,8 @@ fn verdict_name(verdict: &Verdict) -> &'static str {
     match verdict {
         Verdict::Delivered => "delivered",
         Verdict::Retry { .. } => "retry",
-        Verdict::Hold => "hold",
+        Verdict::Paused { .. } => "paused",
+        Verdict::Blocked => "blocked",
         Verdict::Dead { .. } => "dead",
     }
 }

@@ -1,7 +1,7 @@
-//! Steps that fail: when they are tried again, and what is logged.
+//! Failed steps: when the relay tries them again, and what it logs.
 //!
-//! An outage of the store is two lines: one when it begins, one when it ends, with its length. Anything else that fails is
-//! logged when it begins, and again once a minute while it lasts. Every step waits longer after each failure.
+//! An outage of the store makes two log lines: one when it begins, one when it ends, with its duration. Other failures are
+//! logged when they begin, and once per minute while they last. Every step waits longer after each failure.
 
 use std::time::Duration;
 
@@ -12,10 +12,10 @@ use tokio::time::Instant;
 use super::running::LONGEST_PAUSE;
 
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
-/// How often a failure that lasts is logged.
+/// How often a lasting failure is logged.
 const LOG_PAUSE: Duration = Duration::from_secs(60);
 
-/// What is asked of the store again and again.
+/// Repeated calls to the store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Step {
     Heartbeat,
@@ -24,13 +24,14 @@ pub(super) enum Step {
     Release,
     Disown,
     Read,
-    Suspect,
-    Absolve,
+    Quarantined,
+    ClearQuarantine,
     Pauses,
     Sweep,
     Recheck,
     Clean,
-    Retire,
+    Figures,
+    Deregister,
 }
 
 impl Step {
@@ -42,17 +43,18 @@ impl Step {
             Self::Release => "release",
             Self::Disown => "disown",
             Self::Read => "read",
-            Self::Suspect => "suspect",
-            Self::Absolve => "absolve",
+            Self::Quarantined => "quarantined",
+            Self::ClearQuarantine => "clear_quarantine",
             Self::Pauses => "pauses",
             Self::Sweep => "sweep",
             Self::Recheck => "recheck",
             Self::Clean => "clean",
-            Self::Retire => "retire",
+            Self::Figures => "figures",
+            Self::Deregister => "deregister",
         }
     }
 
-    /// Whether the relay lives by it. The others come rarely, and tell nothing about when an outage ends.
+    /// Whether the relay depends on this step. The others are rare and do not show when an outage ends.
     fn is_vital(self) -> bool {
         matches!(self, Self::Heartbeat | Self::Read)
     }
@@ -91,7 +93,7 @@ impl Trouble {
 
     /// A step failed. Returns when to try again.
     pub(super) fn failed(&mut self, step: Step, error: &Error, now: Instant) -> Instant {
-        // Success is told of vital steps only: another failure a good while later is a new one.
+        // Only vital steps report success: for the others, a failure long after the last one counts as new.
         let known = self.failing.get(&step).filter(|known| now < known.until + LOG_PAUSE);
         let pause = known.map_or(FIRST_PAUSE, |known| (known.pause * 2).min(LONGEST_PAUSE));
         let is_quiet = known.is_some_and(|known| now - known.logged < LOG_PAUSE);
@@ -102,15 +104,15 @@ impl Trouble {
                 self.since = Some(now);
                 tracing::warn!(
                     event = "store_down", step = step_name, %error,
-                    "the database cannot be reached; the relay tries again until it can"
+                    "the database cannot be reached; the relay keeps trying"
                 );
             } else {
-                tracing::debug!(event = "step_failed", step = step_name, %error, "tried again later");
+                tracing::debug!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
             }
         } else if is_quiet {
-            tracing::debug!(event = "step_failed", step = step_name, %error, "tried again later");
+            tracing::debug!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
         } else {
-            tracing::warn!(event = "step_failed", step = step_name, %error, "tried again later");
+            tracing::warn!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
             logged = now;
         }
         let until = now + pause;
@@ -118,14 +120,14 @@ impl Trouble {
         until
     }
 
-    /// A step that was begun at `begun` succeeded. Tells whether an outage is over.
+    /// A step that was begun at `begun` succeeded. Returns whether an outage is over.
     pub(super) fn succeeded(&mut self, step: Step, begun: Instant, now: Instant) -> bool {
         if self.failing.is_empty() {
             return false;
         }
         self.failing.remove(&step);
         let Some(since) = self.since else { return false };
-        // What was under way when it began tells nothing.
+        // A step that was under way when the outage began does not show that it is over.
         if begun <= since || !step.is_vital() || self.failing.keys().any(|step| step.is_vital()) {
             return false;
         }

@@ -23,13 +23,13 @@ pub async fn payloads_stay_byte_identical<H: EmitHarness>(harness: &H) {
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
     for message in messages() {
-        harness.emit(&outbox, &mut tx, message).await.unwrap();
+        let _ = harness.emit(&outbox, &mut tx, message).await.unwrap();
     }
-    harness.emit_many(&outbox, &mut tx, messages().collect()).await.unwrap();
+    let _ = harness.emit_many(&outbox, &mut tx, messages().collect()).await.unwrap();
     let once = messages()
         .enumerate()
         .map(|(number, message)| message.idempotency_key(number));
-    harness.emit_many(&outbox, &mut tx, once.collect()).await.unwrap();
+    let _ = harness.emit_many(&outbox, &mut tx, once.collect()).await.unwrap();
     harness.commit(tx).await;
     let rows = rows(harness).await;
     assert_eq!(rows.len(), corpus.len() * 3);
@@ -61,14 +61,14 @@ pub async fn text_survives_whatever_it_looks_like<H: EmitHarness>(harness: &H) {
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
     for text in texts {
-        harness.emit(&outbox, &mut tx, with(text)).await.unwrap();
+        let _ = harness.emit(&outbox, &mut tx, with(text)).await.unwrap();
     }
-    harness
+    let _ = harness
         .emit_many(&outbox, &mut tx, texts.map(with).to_vec())
         .await
         .unwrap();
     let once = texts.map(|text| with(text).idempotency_key(text));
-    harness.emit_many(&outbox, &mut tx, once.to_vec()).await.unwrap();
+    let _ = harness.emit_many(&outbox, &mut tx, once.to_vec()).await.unwrap();
     harness.commit(tx).await;
     let rows = rows(harness).await;
     assert_eq!(rows.len(), texts.len() * 3);

@@ -1,8 +1,9 @@
 //! Cases: at most one message of an idempotency key.
 
-use std::sync::Barrier;
+use std::sync::{Arc, Barrier, Mutex};
 
-use sendoff::{Emitted, ErrorKind, OnDuplicate};
+use sendoff::emit::Duplicates;
+use sendoff::{Emitted, ErrorKind, Event, Message, OnDuplicate, Outbox};
 
 use super::EmitHarness;
 use super::rows::{ids, rows};
@@ -49,7 +50,7 @@ pub async fn a_duplicate_names_the_first_message<H: EmitHarness>(harness: &H) {
 pub async fn a_key_of_a_rolled_back_transaction_is_free<H: EmitHarness>(harness: &H) {
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
-    harness
+    let _ = harness
         .emit(&outbox, &mut tx, message("a").idempotency_key("k"))
         .await
         .unwrap();
@@ -66,15 +67,97 @@ pub async fn a_duplicate_that_is_to_fail_leaves_the_transaction_usable<H: EmitHa
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
     let first = message("a").idempotency_key("k");
-    harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
+    let _ = harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
     let second = message("a").idempotency_key("k").on_duplicate(OnDuplicate::Fail);
     let error = harness.emit(&outbox, &mut tx, second).await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Duplicate);
     assert!(error.to_string().contains(&first.id().to_string()), "{error}");
     let after = message("b");
-    harness.emit(&outbox, &mut tx, after.clone()).await.unwrap();
+    let _ = harness.emit(&outbox, &mut tx, after.clone()).await.unwrap();
     harness.commit(tx).await;
     assert_eq!(ids(&rows(harness).await), [first.id(), after.id()]);
+}
+
+/// A second event of an aggregate is an error without a choice of the application. It leaves the transaction usable, and
+/// names the ways out, which work.
+pub async fn a_second_event_of_an_aggregate_fails_unless_its_key_is_chosen<H: EmitHarness>(harness: &H) {
+    let outbox = outbox(harness);
+    let updated = || Event::new("order", 42, "order.updated");
+    let mut tx = harness.begin().await;
+    let first = harness.emit(&outbox, &mut tx, updated().into()).await.unwrap();
+    assert!(!first.is_duplicate());
+    harness.commit(tx).await;
+
+    let mut tx = harness.begin().await;
+    let error = harness.emit(&outbox, &mut tx, updated().into()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Duplicate);
+    let duplicate = Emitted::Duplicate { first: first.id() };
+    assert_eq!(Duplicates::of(&error).unwrap().emitted(), [duplicate]);
+    let text = error.to_string();
+    let id = first.id().to_string();
+    for part in [
+        "order.updated",
+        "order:42",
+        &id,
+        ".idempotency_key(..)",
+        ".repeatable()",
+    ] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+    let report = updated().on_duplicate(OnDuplicate::Report);
+    assert_eq!(harness.emit(&outbox, &mut tx, report.into()).await.unwrap(), duplicate);
+    let own = harness
+        .emit(&outbox, &mut tx, updated().idempotency_key("request-9").into())
+        .await;
+    let again = harness
+        .emit(&outbox, &mut tx, updated().idempotency_key("request-9").into())
+        .await;
+    let own = own.unwrap().id();
+    assert_eq!(again.unwrap(), Emitted::Duplicate { first: own });
+    let repeated = harness
+        .emit(&outbox, &mut tx, updated().repeatable().into())
+        .await
+        .unwrap();
+    harness.commit(tx).await;
+    assert_eq!(ids(&rows(harness).await), [first.id(), own, repeated.id()]);
+}
+
+/// When one of many is a duplicate that fails, the others are written, their hooks have run, and the error has the result
+/// of each.
+pub async fn a_duplicate_among_many_fails_after_the_others_are_written<H: EmitHarness>(harness: &H) {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let hook = {
+        let seen = seen.clone();
+        move |message: &Message| {
+            seen.lock().unwrap().push(message.id());
+            Ok(())
+        }
+    };
+    let outbox = Outbox::builder()
+        .names(harness.names().clone())
+        .on_created(hook)
+        .build();
+    let event = |order: u32| Message::from(Event::new("order", order, "order.placed"));
+    let messages = vec![event(1), event(2), event(1), message("order.mailed"), event(2)];
+    let written = [messages[0].id(), messages[1].id(), messages[3].id()];
+    let mut tx = harness.begin().await;
+    let error = harness.emit_many(&outbox, &mut tx, messages).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Duplicate);
+    let expected = [
+        Emitted::Stored { id: written[0] },
+        Emitted::Stored { id: written[1] },
+        Emitted::Duplicate { first: written[0] },
+        Emitted::Stored { id: written[2] },
+        Emitted::Duplicate { first: written[1] },
+    ];
+    assert_eq!(Duplicates::of(&error).unwrap().emitted(), expected);
+    assert!(
+        error.to_string().contains("3 of 5 messages of the call are written"),
+        "{error}"
+    );
+    assert_eq!(*seen.lock().unwrap(), written);
+    harness.commit(tx).await;
+    assert_eq!(ids(&rows(harness).await), written);
 }
 
 /// Of many transactions at once that use one key, of which some roll back, one message is left.

@@ -43,8 +43,8 @@ pub async fn created_hooks_run_after_the_row_is_written<H: EmitHarness>(harness:
         let key = format!("k{waits}");
         let (first, refused) = (message("a").idempotency_key(&key), message("refused"));
         let mut tx = harness.begin().await;
-        harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
-        harness
+        let _ = harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
+        let _ = harness
             .emit(&outbox, &mut tx, message("a").idempotency_key(&key))
             .await
             .unwrap();
@@ -72,7 +72,7 @@ pub async fn a_created_hook_can_refuse_many<H: EmitHarness>(harness: &H) {
         let outbox = with_hook(Outbox::builder().names(harness.names().clone()), &seen, waits);
         let good = vec![message("a"), message("b").idempotency_key("k")];
         let mut tx = harness.begin().await;
-        harness.emit_many(&outbox, &mut tx, good.clone()).await.unwrap();
+        let _ = harness.emit_many(&outbox, &mut tx, good.clone()).await.unwrap();
         assert_eq!(*seen.lock().unwrap(), [good[0].id(), good[1].id()]);
         let more = vec![message("a"), message("refused"), message("c")];
         let error = harness.emit_many(&outbox, &mut tx, more.clone()).await.unwrap_err();
@@ -103,13 +103,13 @@ pub async fn the_callers_context_is_stored<H: EmitHarness>(harness: &H) {
     let outbox = outbox.context(Where(calls.clone())).build();
     let own = || message("b").header("traceparent", "own").header("x-tenant", "acme");
     let mut tx = harness.begin().await;
-    harness.emit(&outbox, &mut tx, message("a")).await.unwrap();
-    harness
+    let _ = harness.emit(&outbox, &mut tx, message("a")).await.unwrap();
+    let _ = harness
         .emit_many(&outbox, &mut tx, vec![message("a"), own()])
         .await
         .unwrap();
     let once = own().idempotency_key("k");
-    harness.emit(&outbox, &mut tx, once).await.unwrap();
+    let _ = harness.emit(&outbox, &mut tx, once).await.unwrap();
     harness.commit(tx).await;
     assert_eq!(calls.load(Ordering::Relaxed), 3);
     let headers: Vec<_> = rows(harness).await.iter().map(|row| row["headers"].clone()).collect();

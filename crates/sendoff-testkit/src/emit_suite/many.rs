@@ -19,7 +19,7 @@ pub async fn a_thousand_messages_are_one_statement_in_order<H: EmitHarness>(harn
         .unwrap();
     harness.commit(tx).await;
     assert_eq!(
-        emitted,
+        emitted.into_vec(),
         expected.iter().map(|&id| Emitted::Stored { id }).collect::<Vec<_>>()
     );
     let rows = rows(harness).await;

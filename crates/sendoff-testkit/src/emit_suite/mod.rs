@@ -14,7 +14,7 @@ mod content;
 mod dedup;
 mod failure;
 mod hooks;
-mod items;
+mod jobs;
 mod many;
 mod rows;
 mod setup;
@@ -23,13 +23,13 @@ mod store;
 use std::error::Error as StdError;
 
 use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, Message, Outbox, Result};
+use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
 
 pub use content::*;
 pub use dedup::*;
 pub use failure::*;
 pub use hooks::*;
-pub use items::*;
+pub use jobs::*;
 pub use many::*;
 pub use setup::{block_on, fresh_names, mysql_url, postgres_url};
 pub use store::*;
@@ -55,7 +55,7 @@ pub trait EmitHarness: Sized + Sync {
     async fn emit(&self, outbox: &Outbox, tx: &mut Self::Tx, message: Message) -> Result<Emitted>;
 
     /// `outbox.emit_many(tx, messages)`.
-    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<Vec<Emitted>>;
+    async fn emit_many(&self, outbox: &Outbox, tx: &mut Self::Tx, messages: Vec<Message>) -> Result<EmittedMany>;
 
     /// Commits.
     async fn commit(&self, tx: Self::Tx);
@@ -84,6 +84,8 @@ macro_rules! emit_suite {
             a_duplicate_names_the_first_message
             a_key_of_a_rolled_back_transaction_is_free
             a_duplicate_that_is_to_fail_leaves_the_transaction_usable
+            a_second_event_of_an_aggregate_fails_unless_its_key_is_chosen
+            a_duplicate_among_many_fails_after_the_others_are_written
             concurrent_emits_of_one_idempotency_key_store_exactly_one
             a_thousand_messages_are_one_statement_in_order
             a_thousand_messages_with_idempotency_keys_are_stored_in_order
@@ -95,7 +97,7 @@ macro_rules! emit_suite {
             a_created_hook_can_refuse_many
             the_callers_context_is_stored
             a_missing_table_is_explained
-            items_are_emitted_like_messages
+            jobs_are_emitted_like_messages
         }
     };
     (@cases $harness:ty: $($case:ident)*) => {

@@ -25,12 +25,12 @@ pub async fn a_committed_message_is_there<H: EmitHarness>(harness: &H) {
 pub async fn a_rolled_back_message_never_existed<H: EmitHarness>(harness: &H) {
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
-    harness.emit(&outbox, &mut tx, message("a")).await.unwrap();
-    harness
+    let _ = harness.emit(&outbox, &mut tx, message("a")).await.unwrap();
+    let _ = harness
         .emit_many(&outbox, &mut tx, vec![message("b"), message("c")])
         .await
         .unwrap();
-    harness
+    let _ = harness
         .emit(&outbox, &mut tx, message("d").idempotency_key("k"))
         .await
         .unwrap();
@@ -55,10 +55,10 @@ pub async fn every_field_is_stored<H: EmitHarness>(harness: &H) {
     let bare = || Message::bytes("bare", "text/plain", "x");
     let mut tx = harness.begin().await;
     for message in [full(event()), bare(), full(event().repeatable())] {
-        harness.emit(&outbox(harness), &mut tx, message).await.unwrap();
+        let _ = harness.emit(&outbox(harness), &mut tx, message).await.unwrap();
     }
     let many = vec![bare(), full(event().repeatable())];
-    harness.emit_many(&outbox(harness), &mut tx, many).await.unwrap();
+    let _ = harness.emit_many(&outbox(harness), &mut tx, many).await.unwrap();
     harness.commit(tx).await;
 
     let rows = rows(harness).await;
@@ -77,7 +77,7 @@ pub async fn every_field_is_stored<H: EmitHarness>(harness: &H) {
                 "topic": "order.placed", "payload": hex(b"{}"), "content_type": null, "headers": {"tenant": "acme"},
                 "key": "order:42", "aggregate_type": "order", "aggregate_id": "42", "schema_version": 3,
                 "available_at": 4_102_444_800_123_456_i64, "expires_at": 4_102_444_801_123_456_i64, "priority": -7,
-                "max_attempts": 9, "status": "pending", "detail": "scheduled",
+                "max_attempts": 9, "status": "scheduled", "detail": "scheduled",
             })
         };
         let object = row.as_object_mut().unwrap();
@@ -100,14 +100,14 @@ pub async fn scheduled_messages_wait<H: EmitHarness>(harness: &H) {
     let outbox = outbox(harness);
     let mut tx = harness.begin().await;
     for message in later() {
-        harness.emit(&outbox, &mut tx, message).await.unwrap();
+        let _ = harness.emit(&outbox, &mut tx, message).await.unwrap();
     }
-    harness.emit_many(&outbox, &mut tx, later()).await.unwrap();
-    harness
+    let _ = harness.emit_many(&outbox, &mut tx, later()).await.unwrap();
+    let _ = harness
         .emit(&outbox, &mut tx, message("a").delay(hour).idempotency_key("k"))
         .await
         .unwrap();
-    harness.emit(&outbox, &mut tx, earlier()).await.unwrap();
+    let _ = harness.emit(&outbox, &mut tx, earlier()).await.unwrap();
     harness.commit(tx).await;
     let select = |table| harness.names().render(&format!("SELECT topic FROM outbox_{table}"));
     assert_eq!(harness.texts(&select("waiting")).await, ["a"; 5]);

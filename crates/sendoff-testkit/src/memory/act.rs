@@ -6,22 +6,19 @@ use std::time::SystemTime;
 
 use sendoff::Pattern;
 use sendoff::store::{
-    CleanCount, Filter, Hasten, Hastened, KeyView, Lane, LaneView, Pausable, PauseView, Place, RetryState, Room,
-    Status, Stored, Windows,
+    CleanCount, Filter, KeyView, Lane, LaneView, Pausable, PauseView, Retention, RetriedBatch, RetryOptions,
+    RetryState, RowRef, Status, Stored, TOPIC_IS_PAUSED, Table,
 };
 
 use super::clock::{Micros, span, time};
-use super::operate::{dead_row, fits, waiting_row};
-use super::tables::{Dead, LegAt, Tables, UNROUTED, WaitState, Waiting};
-
-/// What the relay notes on messages whose topic is paused.
-const TOPIC_IS_PAUSED: &str = "the topic is paused";
+use super::operate::{dead_row, waiting_row};
+use super::tables::{Dead, DeliveryAt, Tables, UNROUTED, WaitState, Waiting};
 
 impl Tables {
     pub(super) fn retry_dead(&mut self, filter: &Filter, until: Option<SystemTime>, limit: usize, now: Micros) -> u64 {
         let chosen = self.fitting_dead(filter, until);
         let free = chosen.into_iter().filter(|at| !self.waiting.contains_key(at));
-        let chosen: Vec<LegAt> = free.take(limit).collect();
+        let chosen: Vec<DeliveryAt> = free.take(limit).collect();
         for at in &chosen {
             if let Some(mut dead) = self.dead.remove(at) {
                 if dead.content.expires_at.is_some_and(|at| at <= now) {
@@ -42,33 +39,38 @@ impl Tables {
     }
 
     /// The places of waiting rows that an operator can make due.
-    pub(super) fn to_hasten(&self, filter: &Filter, how: Hasten, now: Micros) -> impl Iterator<Item = &LegAt> {
+    pub(super) fn to_retry(
+        &self,
+        filter: &Filter,
+        how: RetryOptions,
+        now: Micros,
+    ) -> impl Iterator<Item = &DeliveryAt> {
         let fitting = self.waiting.iter().filter(move |(at, row)| {
             let is_late = row.due_at.is_some_and(|due| due > now);
             let was_tried = how.reset && (row.attempts > 0 || row.last_error.is_some());
             let is_meant = match row.state {
-                WaitState::Held => false,
+                WaitState::Blocked => false,
                 WaitState::Scheduled => how.scheduled,
                 WaitState::Tried(_) => true,
             };
-            is_meant && (is_late || was_tried) && fits(&waiting_row(at, row), filter)
+            is_meant && (is_late || was_tried) && filter.fits(&waiting_row(at, row))
         });
         fitting.map(|(at, _)| at)
     }
 
-    pub(super) fn hasten(
+    pub(super) fn retry_waiting(
         &mut self,
         filter: &Filter,
-        how: Hasten,
-        after: Option<&Place>,
+        how: RetryOptions,
+        after: Option<&RowRef>,
         limit: usize,
         now: Micros,
-    ) -> Hastened {
-        let leg = |place: &Place| place.leg.clone().unwrap_or_else(|| UNROUTED.into());
-        let after = after.map(|place| (place.lane, place.seq, leg(place), place.id.uuid()));
-        let behind = |at: &&LegAt| after.as_ref().is_none_or(|after| *at > after);
-        let chosen: Vec<LegAt> = self
-            .to_hasten(filter, how, now)
+    ) -> RetriedBatch {
+        let sink = |row_ref: &RowRef| row_ref.sink.clone().unwrap_or_else(|| UNROUTED.into());
+        let after = after.map(|row_ref| (row_ref.lane, row_ref.seq, sink(row_ref), row_ref.id.uuid()));
+        let behind = |at: &&DeliveryAt| after.as_ref().is_none_or(|after| *at > after);
+        let chosen: Vec<DeliveryAt> = self
+            .to_retry(filter, how, now)
             .filter(behind)
             .take(limit)
             .cloned()
@@ -83,15 +85,15 @@ impl Tables {
             }
         }
         let next = chosen.last().filter(|_| chosen.len() == limit);
-        Hastened {
+        RetriedBatch {
             due: chosen.len() as u64,
-            next: next.map(|(lane, seq, leg, id)| Place {
-                room: Room::Waiting,
+            next: next.map(|(lane, seq, sink, id)| RowRef {
+                table: Table::Waiting,
                 lane: *lane,
                 seq: *seq,
                 id: (*id).into(),
-                leg: Some(leg.clone()).filter(|leg| **leg != *UNROUTED),
-                spot: 0,
+                sink: Some(sink.clone()).filter(|sink| **sink != *UNROUTED),
+                locator: 0,
             }),
         }
     }
@@ -103,7 +105,7 @@ impl Tables {
         limit: usize,
         now: Micros,
     ) -> u64 {
-        let chosen: Vec<LegAt> = self.fitting_dead(filter, until).into_iter().take(limit).collect();
+        let chosen: Vec<DeliveryAt> = self.fitting_dead(filter, until).into_iter().take(limit).collect();
         let mut keys = BTreeSet::new();
         for at in &chosen {
             if let Some(dead) = self.dead.remove(at).filter(|dead| dead.blocks) {
@@ -114,74 +116,77 @@ impl Tables {
         chosen.len() as u64
     }
 
-    pub(super) fn release_key(&mut self, key: &str, leg: Option<&str>, now: Micros) -> u64 {
+    pub(super) fn release_key(&mut self, key: &str, sink: Option<&str>, now: Micros) -> u64 {
         let blocking = self.dead.iter_mut().filter(|((_, _, of, _), row)| {
-            row.blocks && row.content.key.as_deref() == Some(key) && leg.is_none_or(|leg| **of == *leg)
+            row.blocks && row.content.key.as_deref() == Some(key) && sink.is_none_or(|sink| **of == *sink)
         });
         let (mut keys, mut released) = (BTreeSet::new(), 0);
-        for ((lane, _, leg, _), row) in blocking {
+        for ((lane, _, sink, _), row) in blocking {
             row.blocks = false;
             released += 1;
-            keys.insert((*lane, key.to_owned(), leg.clone()));
+            keys.insert((*lane, key.to_owned(), sink.clone()));
         }
         self.let_go(keys, now);
         released
     }
 
     fn let_go(&mut self, keys: BTreeSet<(Lane, String, Arc<str>)>, now: Micros) {
-        for (lane, key, leg) in keys {
-            self.follow_on(lane, &key, &leg, now);
+        for (lane, key, sink) in keys {
+            self.follow_on(lane, &key, &sink, now);
         }
     }
 
-    fn fitting_dead(&self, filter: &Filter, until: Option<SystemTime>) -> Vec<LegAt> {
+    fn fitting_dead(&self, filter: &Filter, until: Option<SystemTime>) -> Vec<DeliveryAt> {
         let fitting = self.dead.iter().filter(|(at, row)| {
             let died_by_then = until.is_none_or(|until| time(row.dead_at) <= until);
-            died_by_then && fits(&dead_row(at, row), filter)
+            died_by_then && filter.fits(&dead_row(at, row))
         });
         fitting.map(|(at, _)| at.clone()).collect()
     }
 
     pub(super) fn keys(&self, limit: usize) -> Vec<KeyView> {
         let mut held: BTreeMap<(Lane, String, Arc<str>), u64> = BTreeMap::new();
-        for ((lane, _, leg, _), row) in &self.waiting {
-            if let (Some(key), WaitState::Held, None) = (&row.content.key, row.state, row.due_at) {
-                *held.entry((*lane, key.clone(), leg.clone())).or_default() += 1;
+        for ((lane, _, sink, _), row) in &self.waiting {
+            if let (Some(key), WaitState::Blocked, None) = (&row.content.key, row.state, row.due_at) {
+                *held.entry((*lane, key.clone(), sink.clone())).or_default() += 1;
             }
         }
-        for ((lane, _, leg, _), row) in self.dead.iter().filter(|(_, row)| row.blocks) {
+        for ((lane, _, sink, _), row) in self.dead.iter().filter(|(_, row)| row.blocks) {
             if let Some(key) = &row.content.key {
-                held.entry((*lane, key.clone(), leg.clone())).or_default();
+                held.entry((*lane, key.clone(), sink.clone())).or_default();
             }
         }
-        let view = |((lane, key, leg), held): ((Lane, String, Arc<str>), u64)| {
-            let head = self.head(lane, &key, &leg);
+        let view = |((lane, key, sink), held): ((Lane, String, Arc<str>), u64)| {
+            let head = self.head(lane, &key, &sink);
             KeyView {
-                leg: leg.to_string(),
+                sink: sink.to_string(),
                 lane: i64::from(lane),
-                held,
+                blocked: held,
                 head: head.as_ref().and_then(|head| head.id),
-                state: head.as_ref().map_or("held", word).to_owned(),
+                state: head.as_ref().map_or("blocked", word).to_owned(),
                 due_at: head.as_ref().and_then(|head| head.due_at),
                 last_error: head.and_then(|head| head.last_error),
                 key,
             }
         };
         let mut views: Vec<KeyView> = held.into_iter().map(view).collect();
-        views.sort_by(|a, b| (b.held, &a.key, &a.leg).cmp(&(a.held, &b.key, &b.leg)));
+        views.sort_by(|a, b| (b.blocked, &a.key, &a.sink).cmp(&(a.blocked, &b.key, &b.sink)));
         views.truncate(limit);
         views
     }
 
     /// Whom the others of a key wait for: a dead letter, or else the first row that has a time.
-    fn head(&self, lane: Lane, key: &str, leg: &str) -> Option<Stored> {
-        let same_leg = |other: &Arc<str>| **other == *leg || **other == *UNROUTED;
-        let dead = self
-            .dead_in(lane)
-            .find(|((_, _, other, _), row)| row.blocks && same_leg(other) && row.content.key.as_deref() == Some(key));
+    fn head(&self, lane: Lane, key: &str, sink: &str) -> Option<Stored> {
+        let same_delivery = |other: &Arc<str>| **other == *sink || **other == *UNROUTED;
+        let dead = self.dead_in(lane).find(|((_, _, other, _), row)| {
+            row.blocks && same_delivery(other) && row.content.key.as_deref() == Some(key)
+        });
         let waiting = || {
             self.waiting_in(lane).find(|((_, _, other, _), row)| {
-                row.state.blocks() && row.due_at.is_some() && same_leg(other) && row.content.key.as_deref() == Some(key)
+                row.state.blocks()
+                    && row.due_at.is_some()
+                    && same_delivery(other)
+                    && row.content.key.as_deref() == Some(key)
             })
         };
         match dead {
@@ -231,7 +236,7 @@ impl Tables {
         }
         if let (Pausable::Topic(_), Ok(pattern)) = (what, name.parse::<Pattern>()) {
             let stopped = self.waiting.values_mut().filter(|row| {
-                row.state == WaitState::Tried(RetryState::Down)
+                row.state == WaitState::Tried(RetryState::Deferred)
                     && row.last_error.as_deref() == Some(TOPIC_IS_PAUSED)
                     && pattern.matches(&row.content.topic)
             });
@@ -242,28 +247,28 @@ impl Tables {
         true
     }
 
-    pub(super) fn clean_count(&self, windows: &Windows, now: Micros) -> CleanCount {
+    pub(super) fn clean_count(&self, retention: &Retention, now: Micros) -> CleanCount {
         let mut count = CleanCount::default();
         let mut add = |is_old: bool| {
             count.old += u64::from(is_old);
             count.all += 1;
         };
-        if let Some(window) = windows.delivered {
+        if let Some(window) = retention.delivered {
             self.delivered
                 .iter()
                 .for_each(|kept| add(kept.delivered_at <= now - span(window)));
         }
-        if let Some(window) = windows.dead {
+        if let Some(window) = retention.dead {
             let is_old = |row: &Dead| !row.blocks && row.dead_at <= now - span(window);
             self.dead.values().for_each(|row| add(is_old(row)));
         }
-        if windows.dedup {
+        if retention.dedup {
             self.dedup.held.values().for_each(|(_, until)| add(*until <= now));
         }
         count
     }
 
-    pub(super) fn clean_up(&mut self, windows: &Windows, limit: usize, now: Micros) -> u64 {
+    pub(super) fn clean_up(&mut self, retention: &Retention, limit: usize, now: Micros) -> u64 {
         let (limit, mut deleted) = (limit as u64, 0);
         // Of what is old, as much as there is room for.
         let mut goes = |old: bool| {
@@ -271,15 +276,15 @@ impl Tables {
             deleted += u64::from(goes);
             goes
         };
-        if let Some(window) = windows.delivered {
+        if let Some(window) = retention.delivered {
             self.delivered
                 .retain(|kept| !goes(kept.delivered_at <= now - span(window)));
         }
-        if let Some(window) = windows.dead {
+        if let Some(window) = retention.dead {
             self.dead
                 .retain(|_, row| !goes(!row.blocks && row.dead_at <= now - span(window)));
         }
-        if windows.dedup {
+        if retention.dedup {
             self.dedup.held.retain(|_, (_, until)| !goes(*until <= now));
         }
         deleted
@@ -289,6 +294,6 @@ impl Tables {
 fn word(head: &Stored) -> &str {
     match head.status {
         Status::Dead => "dead",
-        Status::Pending | Status::Retry | Status::Delivered => head.detail.as_deref().unwrap_or_default(),
+        _ => head.detail.as_deref().unwrap_or_default(),
     }
 }

@@ -1,26 +1,23 @@
-//! Room: emit.
+//! Part: emit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use bytes::Bytes;
-use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::emit::{Dialect, OutboxTx, Statement};
 use sendoff::store::{EmitStore, EmitTransaction};
-use sendoff::{BoxError, Emitted, Error, ErrorKind, Headers, Message, Result, Uuid};
+use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Result, Uuid};
 
 use super::clock::Micros;
+use super::content::{Content, contents};
 use super::dedup::Take;
-use super::tables::{Content, UNROUTED, WaitState, Waiting};
+use super::tables::{UNROUTED, WaitState, Waiting};
 use super::{MemoryStore, Verb};
 
 /// How long a transaction waits for another that took the same idempotency key. Two that wait for each other would
 /// never end without it.
 const LOCK_TIMEOUT: Duration = Duration::from_secs(5);
-
-/// How many values an emit statement has for one message.
-const COLUMNS: usize = 15;
 
 static NEXT_TRANSACTION: AtomicU64 = AtomicU64::new(1);
 
@@ -67,7 +64,7 @@ impl EmitStore for MemoryStore {
 impl EmitTransaction for MemoryTransaction {
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>> {
         let outbox = self.store.outbox().clone();
-        outbox.emit_many(self, messages.to_vec()).await
+        outbox.emit_many(self, messages.to_vec()).await.map(Into::into)
     }
 
     async fn commit(mut self: Box<Self>) -> Result<()> {
@@ -174,66 +171,4 @@ impl OutboxTx<MemoryAdapter> for &mut MemoryTransaction {
         }
         Ok(if statement.returns_ids() { ids } else { Vec::new() })
     }
-}
-
-/// The rows of an emit statement: its values in the order of its placeholders, each one or an array.
-fn contents(params: &[Param<'_>], now: Micros) -> Result<Vec<Content>, BoxError> {
-    let columns: &[Param<'_>; COLUMNS] = params.try_into()?;
-    let count = match &columns[0] {
-        Param::Uuids(ids) => ids.len(),
-        _ => 1,
-    };
-    (0..count).map(|row| content(columns, row, now)).collect()
-}
-
-fn content(columns: &[Param<'_>; COLUMNS], row: usize, now: Micros) -> Result<Content, BoxError> {
-    let text = |column: usize| match &columns[column] {
-        Param::Text(value) => Ok(value.as_deref().map(str::to_owned)),
-        Param::Texts(values) => Ok(values[row].as_deref().map(str::to_owned)),
-        other => Err(unexpected(column, other)),
-    };
-    let int = |column: usize| match &columns[column] {
-        Param::Int(value) => Ok(*value),
-        Param::Ints(values) => Ok(values[row]),
-        other => Err(unexpected(column, other)),
-    };
-    Ok(Content {
-        id: match &columns[0] {
-            Param::Uuid(id) => *id,
-            Param::Uuids(ids) => ids[row],
-            other => return Err(unexpected(0, other)),
-        },
-        topic: text(1)?.unwrap_or_default(),
-        payload: match &columns[2] {
-            Param::Bytes(bytes) => Bytes::copy_from_slice(bytes),
-            Param::Blobs(blobs) => Bytes::copy_from_slice(blobs[row]),
-            other => return Err(unexpected(2, other)),
-        },
-        content_type: text(3)?,
-        headers: text(4)?
-            .map(|json| Headers::from_json(&json))
-            .transpose()?
-            .unwrap_or_default(),
-        key: text(5)?,
-        aggregate_type: text(6)?,
-        aggregate_id: text(7)?,
-        schema_version: int(8)?.map(i32::try_from).transpose()?,
-        idempotency_key: text(9)?,
-        available_at: int(10)?.or(int(11)?.map(|delay| now.saturating_add(delay))),
-        expires_at: int(12)?,
-        priority: int(13)?.unwrap_or_default().try_into()?,
-        max_attempts: int(14)?.map(u32::try_from).transpose()?,
-        created_at: now,
-    })
-}
-
-fn unexpected(column: usize, value: &Param<'_>) -> BoxError {
-    // The variant only: a value may be a secret.
-    let kind = match value {
-        Param::Uuid(_) | Param::Uuids(_) => "a UUID",
-        Param::Text(_) | Param::Texts(_) => "text",
-        Param::Bytes(_) | Param::Blobs(_) => "bytes",
-        Param::Int(_) | Param::Ints(_) => "an integer",
-    };
-    format!("value {} of the emit statement is {kind}", column + 1).into()
 }

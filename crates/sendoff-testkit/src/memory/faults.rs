@@ -17,7 +17,7 @@ pub enum Verb {
     /// Commit a transaction.
     Commit,
     /// Register a relay.
-    Enlist,
+    Register,
     /// Renew a lease.
     Heartbeat,
     /// Lease lanes.
@@ -25,13 +25,13 @@ pub enum Verb {
     /// Give lanes back.
     Release,
     /// Strike a relay off.
-    Retire,
+    Deregister,
     /// Take lanes from relays that vanished.
     Evict,
     /// Forget crashes.
-    Absolve,
-    /// Note a suspect.
-    Suspect,
+    ClearQuarantine,
+    /// Note a quarantined message.
+    Quarantined,
     /// Read on.
     Read,
     /// Look for keys that wait.
@@ -43,11 +43,13 @@ pub enum Verb {
     /// Count.
     Backlog,
     /// Look how it is.
-    Vitals,
+    StoreHealth,
     /// Look for pauses.
     Paused,
     /// Clean up what is old.
     Clean,
+    /// Write figures.
+    Figures,
     /// Anything of an operator's.
     Operate,
 }
@@ -70,7 +72,7 @@ impl Faults {
         self.change(verb, |plan| plan.fail_before = calls);
     }
 
-    /// The next `calls` calls of `verb` are carried out, and the caller gets [`ErrorKind::Unreachable`] all the same:
+    /// The next `calls` calls of `verb` are carried out, and the caller gets [`ErrorKind::Unreachable`] anyway:
     /// the answer was lost on its way. Reads change nothing, so they just fail.
     pub fn lose_answers(&self, verb: Verb, calls: u32) {
         self.change(verb, |plan| plan.fail_after = calls);

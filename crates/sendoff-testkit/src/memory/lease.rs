@@ -1,6 +1,6 @@
 //! Leases: who holds which lane.
 
-use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Place, Suspect};
+use sendoff::store::{Heartbeat, History, Lane, LaneGrant, LiveRelay, OwnerId, Quarantined, RowRef};
 use sendoff::{Error, ErrorKind, Result};
 
 use super::clock::Micros;
@@ -15,7 +15,7 @@ impl Tables {
         // Its owner lives, so a lease that is too far ahead is renewed as well.
         let alive = self.relays.get(&owner).is_some_and(|lease| lease.until > now);
         if alive {
-            self.enlist(owner, length, now);
+            self.register(owner, length, now);
         }
         let valid = self.relays.iter().filter(|(_, lease)| lease.is_valid(now));
         Heartbeat {
@@ -37,7 +37,7 @@ impl Tables {
         }
     }
 
-    pub(super) fn enlist(&mut self, owner: OwnerId, length: Micros, now: Micros) {
+    pub(super) fn register(&mut self, owner: OwnerId, length: Micros, now: Micros) {
         let until = now.saturating_add(length);
         self.relays.insert(owner, Lease { until, length });
     }
@@ -46,7 +46,7 @@ impl Tables {
         if !self.has_lease(owner, now) {
             return Err(Error::new(ErrorKind::LeaseLost, "the relay cannot lease lanes")
                 .because("its own lease has run out or was taken away")
-                .next_step("enlist again"));
+                .next_step("register again"));
         }
         let free = (0..).zip(&mut self.lanes).filter(|(_, row)| row.owner.is_none());
         let grant = |(lane, row): (Lane, &mut LaneRow)| {
@@ -56,9 +56,9 @@ impl Tables {
                 lane,
                 epoch: row.epoch,
                 crashes: row.crashed.len() as u32,
-                suspect: row.suspect.clone().map(|suspect| Suspect {
-                    crashes: row.suspect_crashed.len() as u32,
-                    ..suspect
+                quarantined: row.quarantined.clone().map(|quarantined| Quarantined {
+                    crashes: row.quarantine_crashed.len() as u32,
+                    ..quarantined
                 }),
             }
         };
@@ -71,17 +71,18 @@ impl Tables {
         }
     }
 
-    pub(super) fn retire(&mut self, owner: OwnerId) {
+    pub(super) fn deregister(&mut self, owner: OwnerId) {
         for row in &mut self.lanes {
             // It lives: whatever was counted against it was no crash.
             row.crashed.retain(|crashed| *crashed != owner);
-            row.suspect_crashed.retain(|crashed| *crashed != owner);
+            row.quarantine_crashed.retain(|crashed| *crashed != owner);
             if row.owner == Some(owner) {
                 row.give_up(owner);
                 row.crashed.clear();
             }
         }
         self.relays.remove(&owner);
+        self.figures.remove(&owner);
     }
 
     /// Strikes off the relays whose lease has run out at `now`, and frees every lane whose owner is not there.
@@ -90,6 +91,7 @@ impl Tables {
             return 0;
         }
         self.relays.retain(|_, lease| lease.is_valid(now));
+        self.figures.retain(|owner, _| self.relays.contains_key(owner));
         let mut freed = 0;
         for row in &mut self.lanes {
             let Some(owner) = row.owner.filter(|owner| !self.relays.contains_key(owner)) else {
@@ -98,34 +100,34 @@ impl Tables {
             row.owner = None;
             row.epoch += 1;
             row.crashed.push(owner);
-            if row.suspect_by.take() == Some(owner) {
-                row.suspect_crashed.push(owner);
+            if row.quarantine_by.take() == Some(owner) {
+                row.quarantine_crashed.push(owner);
             }
             freed += 1;
         }
         freed
     }
 
-    pub(super) fn absolve(&mut self, owner: OwnerId, lanes: &[Lane]) {
+    pub(super) fn clear_quarantine(&mut self, owner: OwnerId, lanes: &[Lane]) {
         for row in self.held_by(owner, lanes) {
             row.crashed.clear();
-            row.forget_suspect();
+            row.forget_quarantine();
         }
     }
 
-    pub(super) fn suspect(&mut self, owner: OwnerId, lane: Lane, rows: &[Place]) {
-        let suspect = Suspect::of(rows);
+    pub(super) fn quarantine(&mut self, owner: OwnerId, lane: Lane, rows: &[RowRef]) {
+        let quarantined = Quarantined::of(rows);
         for (at, row) in (0..).zip(&mut self.lanes) {
             let held = row.owner == Some(owner);
             if held && at == lane {
-                let same = |(old, new): (&Suspect, &Suspect)| old.is_same(new);
-                if !row.suspect.as_ref().zip(suspect.as_ref()).is_some_and(same) {
-                    row.suspect_crashed.clear();
+                let same = |(old, new): (&Quarantined, &Quarantined)| old.is_same(new);
+                if !row.quarantined.as_ref().zip(quarantined.as_ref()).is_some_and(same) {
+                    row.quarantine_crashed.clear();
                 }
-                row.suspect_by = suspect.as_ref().map(|_| owner);
-                row.suspect.clone_from(&suspect);
-            } else if held && row.suspect_by == Some(owner) {
-                row.forget_suspect();
+                row.quarantine_by = quarantined.as_ref().map(|_| owner);
+                row.quarantined.clone_from(&quarantined);
+            } else if held && row.quarantine_by == Some(owner) {
+                row.forget_quarantine();
             }
         }
     }
@@ -138,17 +140,17 @@ impl Tables {
 }
 
 impl LaneRow {
-    /// The owner lets go of its own will, so what it worked on is no suspect.
+    /// The owner lets go of its own will, so what it worked on is no quarantined message.
     fn give_up(&mut self, owner: OwnerId) {
         self.owner = None;
         self.epoch += 1;
-        if self.suspect_by == Some(owner) {
-            self.forget_suspect();
+        if self.quarantine_by == Some(owner) {
+            self.forget_quarantine();
         }
     }
 
-    fn forget_suspect(&mut self) {
-        (self.suspect, self.suspect_by) = (None, None);
-        self.suspect_crashed.clear();
+    fn forget_quarantine(&mut self) {
+        (self.quarantined, self.quarantine_by) = (None, None);
+        self.quarantine_crashed.clear();
     }
 }

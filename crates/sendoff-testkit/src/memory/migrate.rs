@@ -1,4 +1,4 @@
-//! Room: migrate. Memory has no schema, and says so.
+//! Part: migrate. Memory has no schema, and says so.
 
 use async_trait::async_trait;
 use sendoff::store::{MigrateStore, Migration, MigrationState};

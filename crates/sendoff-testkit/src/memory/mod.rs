@@ -10,6 +10,7 @@
 
 mod act;
 mod clock;
+mod content;
 mod dedup;
 mod emit;
 mod faults;
@@ -17,6 +18,7 @@ mod follow;
 mod lease;
 mod migrate;
 mod operate;
+mod overview;
 mod read;
 mod relay;
 mod settle;
@@ -74,7 +76,7 @@ struct Shared {
     lanes: Lanes,
     keep_delivered: bool,
     dead_retention: Option<Duration>,
-    /// Rung when a transaction ends, for those that wait for an idempotency key it took.
+    /// Notified when a transaction ends, for those that wait for an idempotency key it took.
     ended: Notify,
 }
 

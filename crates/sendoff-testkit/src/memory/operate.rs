@@ -1,37 +1,74 @@
-//! Room: operate.
+//! Part: operate.
 
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    Action, AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LISTED_BYTES, LaneView,
-    Listing, OperateStore, Pausable, PauseView, Place, Reaped, SHOWN_BYTES, Status, Stored, Summary, Windows,
+    Action, AuditView, CleanCount, Cleaned, Command, Direction, EndedAt, Filter, KeyView, LISTED_BYTES, LaneView,
+    ListTable, Looked, LookedEnded, OperateStore, Overview, Pausable, PauseView, Reaped, Retention, RetriedBatch,
+    RetryOptions, RetryState, RowRef, SHOWN_BYTES, Status, Stored, Summary,
 };
 use sendoff::{Result, Uuid};
 
 use super::clock::{Micros, rfc3339, time};
-use super::tables::{Content, Dead, LegAt, Tables, Tried, UNROUTED, WaitState, Waiting};
+use super::content::Content;
+use super::tables::{Dead, DeliveryAt, Tables, Tried, UNROUTED, WaitState, Waiting};
 use super::{MemoryStore, Verb};
 
 #[async_trait]
 impl OperateStore for MemoryStore {
-    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
+    async fn next_number(&self, table: ListTable, from: i64, direction: Direction) -> Result<Option<i64>> {
         self.call(Verb::Operate, |tables, _| {
-            let mut all: Vec<Stored> = tables.all().filter(|stored| fits(stored, filter)).collect();
-            all.sort_by(|a, b| (a.created_at, a.seq, &a.leg).cmp(&(b.created_at, b.seq, &b.leg)));
-            let more = all.len() > offset.saturating_add(limit);
-            let messages = all.into_iter().skip(offset).take(limit);
-            let messages = messages.map(|stored| stored.cut(LISTED_BYTES)).collect();
-            Listing { messages, more }
+            let numbers = tables.all().filter(|stored| table.has(stored)).map(|stored| stored.seq);
+            match direction {
+                Direction::NewestFirst => numbers.filter(|seq| *seq <= from).max(),
+                Direction::OldestFirst => numbers.filter(|seq| *seq >= from).min(),
+            }
+        })
+        .await
+    }
+
+    async fn look(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        numbers: RangeInclusive<i64>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Looked> {
+        self.call(Verb::Operate, |tables, _| {
+            let rows = tables.all().filter(|stored| table.has(stored));
+            let mut looked = Looked::among(rows, &numbers, |stored| filter.fits(stored), direction, limit);
+            cut(&mut looked.messages);
+            looked
+        })
+        .await
+    }
+
+    async fn look_ended(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        from: Option<EndedAt>,
+        direction: Direction,
+        rows: usize,
+        limit: usize,
+    ) -> Result<LookedEnded> {
+        self.call(Verb::Operate, |tables, _| {
+            let all = tables.all().filter(|stored| table.has(stored));
+            let mut looked = LookedEnded::among(all, from, |stored| filter.fits(stored), direction, rows, limit);
+            cut(&mut looked.messages);
+            looked
         })
         .await
     }
 
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
         self.call(Verb::Operate, |tables, _| {
-            let legs = tables.all().filter(|stored| stored.id == Some(id));
-            legs.map(|stored| stored.cut(SHOWN_BYTES)).collect()
+            let deliveries = tables.all().filter(|stored| stored.id == Some(id));
+            deliveries.map(|stored| stored.cut(SHOWN_BYTES)).collect()
         })
         .await
     }
@@ -80,32 +117,32 @@ impl OperateStore for MemoryStore {
 
     async fn count(&self, filter: &Filter) -> Result<u64> {
         self.call(Verb::Operate, |tables, _| {
-            tables.all().filter(|stored| fits(stored, filter)).count() as u64
+            tables.all().filter(|stored| filter.fits(stored)).count() as u64
         })
         .await
     }
 
-    async fn hasten(
+    async fn retry_waiting(
         &self,
         filter: &Filter,
-        how: Hasten,
-        after: Option<&Place>,
+        how: RetryOptions,
+        after: Option<&RowRef>,
         limit: usize,
         command: &mut Command,
-    ) -> Result<Hastened> {
-        let mut hastened = Hastened::default();
+    ) -> Result<RetriedBatch> {
+        let mut retried = RetriedBatch::default();
         let asked = how.asked(filter).to_string();
         self.act_in_batches(how.action(), asked, command, |tables, now| {
-            hastened = tables.hasten(filter, how, after, limit, now);
-            hastened.due
+            retried = tables.retry_waiting(filter, how, after, limit, now);
+            retried.due
         })
         .await?;
-        Ok(hastened)
+        Ok(retried)
     }
 
-    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
+    async fn retry_waiting_count(&self, filter: &Filter, how: RetryOptions) -> Result<u64> {
         self.call(Verb::Operate, |tables, now| {
-            tables.to_hasten(filter, how, now).count() as u64
+            tables.to_retry(filter, how, now).count() as u64
         })
         .await
     }
@@ -127,16 +164,20 @@ impl OperateStore for MemoryStore {
         self.call(Verb::Operate, |tables, _| tables.keys(limit)).await
     }
 
-    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        let asked = serde_json::json!({"key": key, "leg": leg}).to_string();
+    async fn release_key(&self, key: &str, sink: Option<&str>, who: &str) -> Result<u64> {
+        let asked = serde_json::json!({"key": key, "sink": sink}).to_string();
         self.act(Action::ReleaseKey, asked, who, |tables, now| {
-            tables.release_key(key, leg, now)
+            tables.release_key(key, sink, now)
         })
         .await
     }
 
     async fn lane_views(&self) -> Result<Vec<LaneView>> {
         self.call(Verb::Operate, |tables, _| tables.lane_views()).await
+    }
+
+    async fn overview(&self) -> Result<Overview> {
+        self.call(Verb::Operate, |tables, now| tables.overview(now)).await
     }
 
     async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
@@ -173,19 +214,22 @@ impl OperateStore for MemoryStore {
     async fn reap_gone(&self, stale_after: Duration, who: &str) -> Result<Reaped> {
         let asked = serde_json::json!({"stale_after_seconds": stale_after.as_secs_f64()}).to_string();
         let lanes = self.act(Action::Reap, asked, who, super::tables::Tables::evict).await?;
-        Ok(Reaped { lanes, items: 0 })
+        Ok(Reaped { lanes, jobs: 0 })
     }
 
-    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
-        self.call(Verb::Operate, |tables, now| tables.clean_count(windows, now))
+    async fn clean_count(&self, retention: &Retention) -> Result<CleanCount> {
+        self.call(Verb::Operate, |tables, now| tables.clean_count(retention, now))
             .await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
+    async fn clean_up(&self, retention: &Retention, limit: usize, command: &mut Command) -> Result<Cleaned> {
         let deleted = self
-            .act_in_batches(Action::CleanUp, windows.asked().to_string(), command, |tables, now| {
-                tables.clean_up(windows, limit, now)
-            })
+            .act_in_batches(
+                Action::CleanUp,
+                retention.asked().to_string(),
+                command,
+                |tables, now| tables.clean_up(retention, limit, now),
+            )
             .await?;
         Ok(Cleaned {
             deleted,
@@ -232,6 +276,7 @@ impl MemoryStore {
                 }
                 tables.audits.push(AuditView {
                     at: time(now),
+                    login: None,
                     who,
                     action: action.as_str().to_owned(),
                     filter,
@@ -245,12 +290,17 @@ impl MemoryStore {
     }
 }
 
+fn cut(messages: &mut Vec<Stored>) {
+    let whole = std::mem::take(messages);
+    messages.extend(whole.into_iter().map(|stored| stored.cut(LISTED_BYTES)));
+}
+
 fn json(filter: &Filter) -> String {
     serde_json::to_string(filter).unwrap_or_default()
 }
 
 impl Tables {
-    /// Every message, and every leg of one that was split, with its status.
+    /// Every delivery, and every message that is not routed yet, with its status.
     pub(super) fn all(&self) -> impl Iterator<Item = Stored> {
         let ready = self.ready.iter().map(|((lane, seq), content)| {
             let at = (*lane, *seq, Arc::from(UNROUTED), content.id);
@@ -260,6 +310,7 @@ impl Tables {
         let dead = self.dead.iter().map(|(at, row)| dead_row(at, row));
         let delivered = self.delivered.iter().map(|kept| Stored {
             attempts: i64::from(kept.attempts),
+            history: Some(history(&kept.history)),
             ended_at: Some(time(kept.delivered_at)),
             ..stored(Status::Delivered, &kept.at, &kept.content)
         });
@@ -267,11 +318,13 @@ impl Tables {
     }
 }
 
-pub(super) fn waiting_row(at: &LegAt, row: &Waiting) -> Stored {
-    let status = if row.attempts == 0 {
-        Status::Pending
-    } else {
-        Status::Retry
+pub(super) fn waiting_row(at: &DeliveryAt, row: &Waiting) -> Stored {
+    let status = match row.state {
+        WaitState::Scheduled => Status::Scheduled,
+        WaitState::Tried(RetryState::Deferred) => Status::Deferred,
+        WaitState::Blocked if row.due_at.is_none() => Status::Blocked,
+        _ if row.attempts == 0 => Status::Pending,
+        _ => Status::Retry,
     };
     Stored {
         attempts: i64::from(row.attempts),
@@ -283,7 +336,7 @@ pub(super) fn waiting_row(at: &LegAt, row: &Waiting) -> Stored {
     }
 }
 
-pub(super) fn dead_row(at: &LegAt, row: &Dead) -> Stored {
+pub(super) fn dead_row(at: &DeliveryAt, row: &Dead) -> Stored {
     Stored {
         attempts: i64::from(row.attempts),
         last_error: row.last_error.clone(),
@@ -294,12 +347,12 @@ pub(super) fn dead_row(at: &LegAt, row: &Dead) -> Stored {
     }
 }
 
-fn stored(status: Status, (lane, seq, leg, _): &LegAt, content: &Content) -> Stored {
+fn stored(status: Status, (lane, seq, sink, _): &DeliveryAt, content: &Content) -> Stored {
     Stored {
         status,
         id: Some(content.id),
         topic: content.topic.clone(),
-        leg: leg.to_string(),
+        sink: sink.to_string(),
         key: content.key.clone(),
         lane: i64::from(*lane),
         seq: *seq,
@@ -309,6 +362,7 @@ fn stored(status: Status, (lane, seq, leg, _): &LegAt, content: &Content) -> Sto
         idempotency_key: content.idempotency_key.clone(),
         content_type: content.content_type.clone(),
         headers: content.headers.to_json(),
+        headers_cut: false,
         payload: content.payload.to_vec(),
         payload_bytes: content.payload.len() as u64,
         priority: i64::from(content.priority),
@@ -325,72 +379,7 @@ fn stored(status: Status, (lane, seq, leg, _): &LegAt, content: &Content) -> Sto
 }
 
 fn history(tries: &[Tried]) -> String {
-    let entry = |tried: &Tried| serde_json::json!({"at": rfc3339(tried.at), "leg": &*tried.leg, "error": tried.error});
+    let entry =
+        |tried: &Tried| serde_json::json!({"at": rfc3339(tried.at), "sink": &*tried.sink, "error": tried.error});
     serde_json::Value::from_iter(tries.iter().map(entry)).to_string()
-}
-
-pub(super) fn fits(stored: &Stored, filter: &Filter) -> bool {
-    let same = |wanted: &Option<String>, value: Option<&str>| wanted.is_none() || wanted.as_deref() == value;
-    (filter.ids.is_empty() || stored.id.is_some_and(|id| filter.ids.contains(&id)))
-        && filter.status.is_none_or(|status| status == stored.status)
-        && filter.topic.as_deref().is_none_or(|wanted| like(wanted, &stored.topic))
-        && same(&filter.key, stored.key.as_deref())
-        && same(&filter.aggregate_type, stored.aggregate_type.as_deref())
-        && same(&filter.aggregate_id, stored.aggregate_id.as_deref())
-        && same(&filter.idempotency_key, stored.idempotency_key.as_deref())
-        && same(&filter.leg, Some(&stored.leg))
-        && filter.error.as_deref().is_none_or(|part| {
-            let error = stored.last_error.as_deref();
-            error.is_some_and(|error| error.contains(part))
-        })
-        && filter
-            .payload
-            .as_deref()
-            .is_none_or(|part| contains(&stored.payload, part.as_bytes()))
-        && filter.created_from.is_none_or(|from| stored.created_at >= from)
-        && filter.created_until.is_none_or(|until| stored.created_at < until)
-}
-
-/// Whether a topic fits, where `*` stands for any text.
-pub(super) fn like(wanted: &str, topic: &str) -> bool {
-    let mut parts = wanted.split('*');
-    let first = parts.next().unwrap_or_default();
-    let Some(mut rest) = topic.strip_prefix(first) else {
-        return false;
-    };
-    let Some(last) = parts.next_back() else {
-        return rest.is_empty();
-    };
-    for part in parts {
-        let Some(at) = rest.find(part) else {
-            return false;
-        };
-        rest = &rest[at + part.len()..];
-    }
-    rest.ends_with(last)
-}
-
-fn contains(bytes: &[u8], part: &[u8]) -> bool {
-    part.is_empty() || bytes.windows(part.len()).any(|window| window == part)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_star_in_a_topic_stands_for_any_text() {
-        for (wanted, topic, expected) in [
-            ("order.*", "order.placed", true),
-            ("order.*", "orders", false),
-            ("*", "", true),
-            ("a*b*c", "a-b-c", true),
-            ("a*b*c", "a-c-b", false),
-            ("a*a", "a", false),
-            ("order", "order.placed", false),
-            ("100%", "100x", false),
-        ] {
-            assert_eq!(like(wanted, topic), expected, "{wanted} {topic}");
-        }
-    }
 }

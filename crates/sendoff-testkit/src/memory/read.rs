@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sendoff::Result;
-use sendoff::store::{Budget, Delivery, InHand, Lane, LaneGrant, Page, ReadRequest, Reader, Room, Row};
+use sendoff::store::{Budget, InFlight, Lane, LaneGrant, Outgoing, Page, ReadRequest, Reader, Row, Table};
 
 use super::clock::{Micros, micros};
 use super::tables::{Tables, UNROUTED};
@@ -14,12 +14,12 @@ use super::{MemoryStore, Verb};
 /// Reads the lanes of one relay.
 ///
 /// It looks through each lane from its beginning every time, so that no late commit can slip behind it, and needs no
-/// floor: what it has returned is in hand, and that is a bounded number of rows.
+/// floor: what it has returned is in flight, and that is a bounded number of rows.
 #[derive(Debug)]
 pub struct MemoryReader {
     store: MemoryStore,
     lanes: BTreeSet<Lane>,
-    hand: InHand,
+    hand: InFlight,
     /// Where among the common lanes the next page begins, so that a hot lane does not starve those behind it.
     turn: usize,
     /// How far each lane was read, for a bug on purpose.
@@ -31,7 +31,7 @@ impl MemoryReader {
         Self {
             store,
             lanes: BTreeSet::new(),
-            hand: InHand::default(),
+            hand: InFlight::default(),
             turn: 0,
             floors: BTreeMap::new(),
         }
@@ -63,7 +63,7 @@ impl MemoryReader {
         }
     }
 
-    /// Returns whether it stopped at its limit. What lies behind may be in hand; then the next read says that there is
+    /// Returns whether it stopped at its limit. What lies behind may be in flight; then the next read says that there is
     /// no more.
     fn read_lane(
         &mut self,
@@ -83,14 +83,14 @@ impl MemoryReader {
             if planted!(FloorDoesNotLag) && self.floors.get(&lane).is_some_and(|floor| seq <= floor) {
                 continue;
             }
-            let delivery = content.delivery(Room::Ready, lane, *seq, &unrouted, 0);
-            if self.hand.take(&delivery.place) {
+            let outgoing = content.outgoing(Table::Ready, lane, *seq, &unrouted, 0);
+            if self.hand.take(&outgoing.row_ref) {
                 if planted!(FloorDoesNotLag) {
                     self.floors.insert(lane, *seq);
                 }
                 taken += 1;
-                budget.spend(delivery.bytes());
-                page.rows.push(row(delivery, now));
+                budget.spend(outgoing.bytes());
+                page.rows.push(row(outgoing, now));
             }
         }
         false
@@ -100,25 +100,25 @@ impl MemoryReader {
         let mut due: Vec<_> = tables
             .waiting
             .iter()
-            .filter(|((lane, _, leg, _), _)| {
-                self.lanes.contains(lane) && !request.skip_legs.iter().any(|skip| **skip == **leg)
+            .filter(|((lane, _, sink, _), _)| {
+                self.lanes.contains(lane) && !request.skip_sinks.iter().any(|skip| **skip == **sink)
             })
             .filter_map(|(at, waiting)| Some((waiting.due_at.filter(|due| *due <= now)?, at, waiting)))
             .collect();
         due.sort_by_key(|(due, (_, seq, ..), _)| (*due, *seq));
         let mut taken = 0;
-        for (_, (lane, seq, leg, _), waiting) in due {
+        for (_, (lane, seq, sink, _), waiting) in due {
             if taken == request.limit.max(1) || budget.is_spent() {
                 page.more = true;
                 break;
             }
-            let delivery = waiting
+            let outgoing = waiting
                 .content
-                .delivery(Room::Waiting, *lane, *seq, leg, waiting.attempts);
-            if self.hand.take(&delivery.place) || planted!(DueTwice) {
+                .outgoing(Table::Waiting, *lane, *seq, sink, waiting.attempts);
+            if self.hand.take(&outgoing.row_ref) || planted!(DueTwice) {
                 taken += 1;
-                budget.spend(delivery.bytes());
-                page.rows.push(row(delivery, now));
+                budget.spend(outgoing.bytes());
+                page.rows.push(row(outgoing, now));
             }
         }
     }
@@ -164,10 +164,10 @@ impl Reader for MemoryReader {
     }
 }
 
-fn row(delivery: Delivery, now: Micros) -> Row {
-    if delivery.expires_at.is_some_and(|at| micros(at) <= now) {
-        Row::Expired(Arc::new(delivery))
+fn row(outgoing: Outgoing, now: Micros) -> Row {
+    if outgoing.expires_at.is_some_and(|at| micros(at) <= now) {
+        Row::Expired(Arc::new(outgoing))
     } else {
-        Row::Message(Arc::new(delivery))
+        Row::Message(Arc::new(outgoing))
     }
 }

@@ -1,15 +1,15 @@
-//! Room: relay.
+//! Part: relay.
 
 use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, LaneHead, OwnerId, Place, Reader, RelayCard, RelayStore, Room,
-    SettleReport, Settlement, Verdict, Vitals, Windows,
+    Backlog, BlockedKey, Figures, Heartbeat, Lane, LaneGrant, OwnerId, Reader, RelayCard, RelayStore, Retention,
+    RowRef, SettleReport, Settlement, StoreHealth, Table, Verdict,
 };
 
-use super::clock::{Micros, span, time};
+use super::clock::{Micros, span};
 use super::settle::Settling;
 use super::tables::Tables;
 use super::{MemoryReader, MemoryStore, Verb};
@@ -31,9 +31,9 @@ impl RelayStore for MemoryStore {
         self.shared.lanes.count()
     }
 
-    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
-        self.call(Verb::Enlist, |tables, now| {
-            tables.enlist(owner, span(lease), now);
+    async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+        self.call(Verb::Register, |tables, now| {
+            tables.register(owner, span(lease), now);
             tables.cards.insert(owner, card.clone());
         })
         .await
@@ -53,8 +53,8 @@ impl RelayStore for MemoryStore {
         self.call(Verb::Release, |tables, _| tables.release(owner, lanes)).await
     }
 
-    async fn retire(&self, owner: OwnerId) -> Result<()> {
-        self.call(Verb::Retire, |tables, _| tables.retire(owner)).await
+    async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        self.call(Verb::Deregister, |tables, _| tables.deregister(owner)).await
     }
 
     async fn evict(&self) -> Result<u64> {
@@ -68,13 +68,18 @@ impl RelayStore for MemoryStore {
         .await
     }
 
-    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
-        self.call(Verb::Absolve, |tables, _| tables.absolve(owner, lanes)).await
+    async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+        self.call(Verb::ClearQuarantine, |tables, _| tables.clear_quarantine(owner, lanes))
+            .await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
-        self.call(Verb::Suspect, |tables, _| tables.suspect(owner, lane, rows))
+    async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
+        self.call(Verb::Quarantined, |tables, _| tables.quarantine(owner, lane, rows))
             .await
+    }
+
+    fn keeps_delivered(&self) -> bool {
+        self.shared.keep_delivered
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -88,11 +93,19 @@ impl RelayStore for MemoryStore {
 
     async fn settle(&self, owner: OwnerId, settlements: &[Settlement]) -> Result<SettleReport> {
         let only_delivered = settlements.iter().all(|settlement| {
-            let delivered = settlement.legs.iter().all(|leg| leg.verdict == Verdict::Delivered);
-            delivered && settlement.place.room == Room::Ready
+            let delivered = settlement
+                .deliveries
+                .iter()
+                .all(|sink| sink.verdict == Verdict::Delivered);
+            delivered && settlement.row_ref.table == Table::Ready
         });
-        let waits = settlements.iter().flat_map(|settlement| &settlement.legs);
-        let waits = waits.filter(|leg| matches!(leg.verdict, Verdict::Retry { .. } | Verdict::Hold));
+        let waits = settlements.iter().flat_map(|settlement| &settlement.deliveries);
+        let waits = waits.filter(|sink| {
+            matches!(
+                sink.verdict,
+                Verdict::Retry { .. } | Verdict::Paused { .. } | Verdict::Blocked
+            )
+        });
         self.faults().check_waits(waits.count() > 0)?;
         let forgets = only_delivered && self.faults().forgets_settle();
         self.call(Verb::Settle, |tables, now| {
@@ -137,34 +150,14 @@ impl RelayStore for MemoryStore {
         .await
     }
 
-    async fn vitals(&self) -> Result<Option<Vitals>> {
-        self.call(Verb::Vitals, |tables, now| {
-            let age = |since: Micros| Duration::from_micros(u64::try_from(now - since).unwrap_or_default());
-            let mut heads: Vec<LaneHead> = Vec::new();
-            for ((lane, seq), content) in &tables.ready {
-                if heads.last().is_none_or(|head| head.lane != *lane) {
-                    heads.push(LaneHead {
-                        lane: *lane,
-                        seq: *seq,
-                        age: age(content.created_at),
-                        held: tables.lanes[usize::from(*lane)]
-                            .owner
-                            .and_then(|owner| tables.relays.get(&owner))
-                            .is_some_and(|lease| lease.is_valid(now)),
-                    });
-                }
-            }
-            let due = tables.waiting.values().filter_map(|row| row.due_at).min();
-            Some(Vitals {
-                now: time(now),
-                ready: tables.ready.len() as u64,
-                waiting: tables.waiting.len() as u64,
-                dead: tables.dead.len() as u64,
-                oldest_due: due.filter(|due| *due <= now).map(age),
-                heads,
-            })
-        })
-        .await
+    async fn health(&self) -> Result<Option<StoreHealth>> {
+        self.call(Verb::StoreHealth, |tables, now| Some(tables.health(now)))
+            .await
+    }
+
+    async fn write_figures(&self, owner: OwnerId, figures: &Figures) -> Result<()> {
+        self.call(Verb::Figures, |tables, now| tables.write_figures(owner, figures, now))
+            .await
     }
 
     async fn paused(&self) -> Result<Vec<(String, String)>> {
@@ -173,12 +166,12 @@ impl RelayStore for MemoryStore {
     }
 
     async fn clean(&self, limit: usize) -> Result<u64> {
-        let windows = Windows {
+        let retention = Retention {
             dead: self.shared.dead_retention,
             dedup: true,
-            ..Windows::default()
+            ..Retention::default()
         };
-        self.call(Verb::Clean, |tables, now| tables.clean_up(&windows, limit, now))
+        self.call(Verb::Clean, |tables, now| tables.clean_up(&retention, limit, now))
             .await
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use sendoff::Uuid;
-use sendoff::store::{DeadReason, Lane, OwnerId, Place, Room};
+use sendoff::store::{DeadReason, Lane, OwnerId, RowRef, Table};
 
 use super::MemoryStore;
 use super::clock::Micros;
@@ -49,7 +49,7 @@ pub struct Left {
     /// Its number.
     pub seq: i64,
     /// Its sink; empty if it is not routed.
-    pub leg: Arc<str>,
+    pub sink: Arc<str>,
     /// Its key.
     pub key: Option<String>,
     /// Where it is.
@@ -94,19 +94,29 @@ impl MemoryStore {
     }
 
     /// Whether this very row is in its table.
-    pub fn has_row(&self, place: &Place) -> bool {
+    pub fn has_row(&self, row_ref: &RowRef) -> bool {
         let tables = self.tables();
-        let id = place.id.uuid();
-        match place.room {
-            Room::Ready => {
-                let row = tables.ready.get(&(place.lane, place.seq));
+        let id = row_ref.id.uuid();
+        match row_ref.table {
+            Table::Ready => {
+                let row = tables.ready.get(&(row_ref.lane, row_ref.seq));
                 row.is_some_and(|content| content.id == id)
             }
-            Room::Waiting => {
-                let leg = place.leg.clone().unwrap_or_default();
-                tables.waiting.contains_key(&(place.lane, place.seq, leg, id))
+            Table::Waiting => {
+                let sink = row_ref.sink.clone().unwrap_or_default();
+                tables.waiting.contains_key(&(row_ref.lane, row_ref.seq, sink, id))
             }
         }
+    }
+
+    /// How many attempts the waiting row of this message has, for a delivery or for the one that its place names.
+    pub fn attempts(&self, row_ref: &RowRef, sink: Option<&Arc<str>>) -> Option<u32> {
+        let sink = sink.or(row_ref.sink.as_ref()).cloned().unwrap_or_default();
+        let tables = self.tables();
+        let row = tables
+            .waiting
+            .get(&(row_ref.lane, row_ref.seq, sink, row_ref.id.uuid()));
+        row.map(|row| row.attempts)
     }
 
     /// All that is not delivered: ready, then waiting, then dead, each by lane and number.
@@ -117,26 +127,26 @@ impl MemoryStore {
             id: content.id,
             lane: *lane,
             seq: *seq,
-            leg: Arc::default(),
+            sink: Arc::default(),
             key: content.key.clone(),
             is_in: LeftIn::Ready,
         });
-        let waiting = tables.waiting.iter().map(|((lane, seq, leg, id), row)| Left {
+        let waiting = tables.waiting.iter().map(|((lane, seq, sink, id), row)| Left {
             id: *id,
             lane: *lane,
             seq: *seq,
-            leg: leg.clone(),
+            sink: sink.clone(),
             key: row.content.key.clone(),
             is_in: LeftIn::Waiting {
                 state: row.state.as_str(),
                 due_in: row.due_at.map(|due: Micros| due.saturating_sub(now)),
             },
         });
-        let dead = tables.dead.iter().map(|((lane, seq, leg, id), row)| Left {
+        let dead = tables.dead.iter().map(|((lane, seq, sink, id), row)| Left {
             id: *id,
             lane: *lane,
             seq: *seq,
-            leg: leg.clone(),
+            sink: sink.clone(),
             key: row.content.key.clone(),
             is_in: LeftIn::Dead {
                 reason: row.reason,
@@ -157,7 +167,7 @@ impl Tables {
 impl Left {
     /// Whether it waits behind another of its key, without a time of its own.
     pub fn is_held(&self) -> bool {
-        let held = WaitState::Held.as_str();
+        let held = WaitState::Blocked.as_str();
         matches!(self.is_in, LeftIn::Waiting { state, due_in: None } if state == held)
     }
 }

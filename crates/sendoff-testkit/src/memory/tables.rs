@@ -1,26 +1,23 @@
 //! The tables: one a state of a message, and those about relays.
 
 use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
-use sendoff::store::{
-    AuditView, DeadReason, Delivery, Lane, OwnerId, PauseView, Place, RelayCard, RetryState, Room, Suspect,
-};
-use sendoff::{Headers, Uuid};
+use sendoff::Uuid;
+use sendoff::store::{AuditView, DeadReason, Lane, OwnerId, PauseView, Quarantined, RelayCard, RetryState};
 
 use super::Lanes;
-use super::clock::{Micros, span, time};
+use super::clock::{Micros, span};
+use super::content::Content;
 use super::dedup::Dedup;
 
-/// The empty leg: not routed yet.
+/// The empty delivery: not routed yet.
 pub(super) const UNROUTED: &str = "";
 
 pub(super) type ReadyAt = (Lane, i64);
-/// A leg of a message: two messages may have one number, after numbers were set back.
-pub(super) type LegAt = (Lane, i64, Arc<str>, Uuid);
+/// A delivery of a message: two messages may have one number, after numbers were set back.
+pub(super) type DeliveryAt = (Lane, i64, Arc<str>, Uuid);
 
 #[derive(Clone)]
 pub(super) struct Tables {
@@ -28,12 +25,14 @@ pub(super) struct Tables {
     pub(super) history: u64,
     pub(super) next_seq: i64,
     pub(super) ready: BTreeMap<ReadyAt, Arc<Content>>,
-    pub(super) waiting: BTreeMap<LegAt, Waiting>,
-    pub(super) dead: BTreeMap<LegAt, Dead>,
+    pub(super) waiting: BTreeMap<DeliveryAt, Waiting>,
+    pub(super) dead: BTreeMap<DeliveryAt, Dead>,
     pub(super) delivered: Vec<Kept>,
     pub(super) relays: BTreeMap<OwnerId, Lease>,
     /// What people call them.
     pub(super) cards: BTreeMap<OwnerId, RelayCard>,
+    /// What they wrote about themselves, by sink, with the time.
+    pub(super) figures: BTreeMap<OwnerId, BTreeMap<String, (Micros, String)>>,
     pub(super) lanes: Vec<LaneRow>,
     pub(super) dedup: Dedup,
     pub(super) paused: BTreeMap<(String, String), PauseView>,
@@ -51,6 +50,7 @@ impl Tables {
             delivered: Vec::new(),
             relays: BTreeMap::new(),
             cards: BTreeMap::new(),
+            figures: BTreeMap::new(),
             lanes: vec![LaneRow::default(); usize::from(lanes.count())],
             dedup: Dedup {
                 window: span(dedup_window),
@@ -81,104 +81,36 @@ impl Tables {
     }
 
     /// The waiting rows of a lane, in the order of `seq`.
-    pub(super) fn waiting_in(&self, lane: Lane) -> impl Iterator<Item = (&LegAt, &Waiting)> {
-        self.waiting.range(leg_range(lane))
+    pub(super) fn waiting_in(&self, lane: Lane) -> impl Iterator<Item = (&DeliveryAt, &Waiting)> {
+        self.waiting.range(sink_range(lane))
     }
 
-    pub(super) fn waiting_in_mut(&mut self, lane: Lane) -> impl Iterator<Item = (&LegAt, &mut Waiting)> {
-        self.waiting.range_mut(leg_range(lane))
+    pub(super) fn waiting_in_mut(&mut self, lane: Lane) -> impl Iterator<Item = (&DeliveryAt, &mut Waiting)> {
+        self.waiting.range_mut(sink_range(lane))
     }
 
-    pub(super) fn dead_in(&self, lane: Lane) -> impl Iterator<Item = (&LegAt, &Dead)> {
-        self.dead.range(leg_range(lane))
+    pub(super) fn dead_in(&self, lane: Lane) -> impl Iterator<Item = (&DeliveryAt, &Dead)> {
+        self.dead.range(sink_range(lane))
     }
 }
 
 /// Where every message is.
 pub(super) struct Messages {
     ready: BTreeMap<ReadyAt, Arc<Content>>,
-    waiting: BTreeMap<LegAt, Waiting>,
-    dead: BTreeMap<LegAt, Dead>,
+    waiting: BTreeMap<DeliveryAt, Waiting>,
+    dead: BTreeMap<DeliveryAt, Dead>,
     delivered: Vec<Kept>,
 }
 
-fn leg_range(lane: Lane) -> std::ops::Range<LegAt> {
+fn sink_range(lane: Lane) -> std::ops::Range<DeliveryAt> {
     (lane, i64::MIN, UNROUTED.into(), Uuid::nil())..(lane + 1, i64::MIN, UNROUTED.into(), Uuid::nil())
-}
-
-/// What the producer said, and when.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Content {
-    pub(super) id: Uuid,
-    pub(super) topic: String,
-    pub(super) payload: Bytes,
-    pub(super) content_type: Option<String>,
-    pub(super) headers: Headers,
-    pub(super) key: Option<String>,
-    pub(super) aggregate_type: Option<String>,
-    pub(super) aggregate_id: Option<String>,
-    pub(super) schema_version: Option<i32>,
-    pub(super) idempotency_key: Option<String>,
-    pub(super) priority: i16,
-    pub(super) max_attempts: Option<u32>,
-    pub(super) created_at: Micros,
-    pub(super) available_at: Option<Micros>,
-    pub(super) expires_at: Option<Micros>,
-}
-
-impl Content {
-    /// The lane, by the key, or by the id where there is no key.
-    pub(super) fn lane(&self, lanes: Lanes) -> Lane {
-        let Lanes { common, priority } = lanes;
-        match (&self.key, self.priority) {
-            (Some(key), _) => bucket(key, common),
-            (None, 0) => bucket(&self.id, common),
-            (None, 1..) => common + bucket(&self.id, priority),
-            (None, _) => common + priority + bucket(&self.id, priority),
-        }
-    }
-
-    pub(super) fn delivery(&self, room: Room, lane: Lane, seq: i64, leg: &Arc<str>, attempts: u32) -> Delivery {
-        Delivery {
-            id: self.id,
-            topic: self.topic.clone(),
-            payload: self.payload.clone(),
-            content_type: self.content_type.clone(),
-            headers: self.headers.clone(),
-            key: self.key.clone(),
-            aggregate_type: self.aggregate_type.clone(),
-            aggregate_id: self.aggregate_id.clone(),
-            schema_version: self.schema_version,
-            idempotency_key: self.idempotency_key.clone(),
-            priority: self.priority,
-            created_at: time(self.created_at),
-            expires_at: self.expires_at.map(time),
-            attempts,
-            max_attempts: self.max_attempts,
-            place: Place {
-                room,
-                lane,
-                seq,
-                id: self.id.into(),
-                leg: (**leg != *UNROUTED).then(|| leg.clone()),
-                spot: 0,
-            },
-        }
-    }
-}
-
-fn bucket(value: &impl Hash, count: Lane) -> Lane {
-    // The hasher starts from fixed keys, so a simulation repeats itself.
-    let mut hasher = DefaultHasher::new();
-    value.hash(&mut hasher);
-    (hasher.finish() % u64::from(count)) as Lane
 }
 
 /// Why a row waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitState {
     Scheduled,
-    Held,
+    Blocked,
     Tried(RetryState),
 }
 
@@ -186,7 +118,7 @@ impl WaitState {
     /// Whether followers of its key wait for it.
     pub(super) fn blocks(self) -> bool {
         match self {
-            Self::Held | Self::Tried(RetryState::Retry | RetryState::Down) => true,
+            Self::Blocked | Self::Tried(RetryState::Retry | RetryState::Deferred) => true,
             Self::Scheduled | Self::Tried(RetryState::Parked) => false,
         }
     }
@@ -194,7 +126,7 @@ impl WaitState {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Scheduled => "scheduled",
-            Self::Held => "held",
+            Self::Blocked => "blocked",
             Self::Tried(state) => state.as_str(),
         }
     }
@@ -204,7 +136,7 @@ impl WaitState {
 #[derive(Debug, Clone)]
 pub(super) struct Tried {
     pub(super) at: Micros,
-    pub(super) leg: Arc<str>,
+    pub(super) sink: Arc<str>,
     pub(super) error: String,
 }
 
@@ -230,13 +162,14 @@ pub(super) struct Dead {
     pub(super) history: Vec<Tried>,
 }
 
-/// A delivered message, where these are kept.
+/// A confirmed delivery, where these are kept.
 #[derive(Debug, Clone)]
 pub(super) struct Kept {
     pub(super) content: Arc<Content>,
-    pub(super) at: LegAt,
+    pub(super) at: DeliveryAt,
     pub(super) attempts: u32,
     pub(super) delivered_at: Micros,
+    pub(super) history: Vec<Tried>,
 }
 
 /// How long a relay may work.
@@ -257,11 +190,11 @@ impl Lease {
 pub(super) struct LaneRow {
     pub(super) epoch: i64,
     pub(super) owner: Option<OwnerId>,
-    /// Owners that vanished while they held it, since it was last absolved.
+    /// Owners that vanished while they held it, since it was last cleared.
     pub(super) crashed: Vec<OwnerId>,
-    pub(super) suspect: Option<Suspect>,
-    /// Who works on the suspect now.
-    pub(super) suspect_by: Option<OwnerId>,
-    /// Owners that vanished while they worked on the suspect.
-    pub(super) suspect_crashed: Vec<OwnerId>,
+    pub(super) quarantined: Option<Quarantined>,
+    /// Who works on the quarantined message now.
+    pub(super) quarantine_by: Option<OwnerId>,
+    /// Owners that vanished while they worked on the quarantined message.
+    pub(super) quarantine_crashed: Vec<OwnerId>,
 }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::store::{
-    Command, DeadReason, EmitStore, EmitTransaction, Filter, LegSettlement, OperateStore, OwnerId, ReadRequest,
+    Command, DeadReason, DeliverySettlement, EmitStore, EmitTransaction, Filter, OperateStore, OwnerId, ReadRequest,
     RelayCard, RelayStore, Row, Settlement, Verdict,
 };
 use sendoff::{ErrorKind, Message};
@@ -22,7 +22,7 @@ async fn emit(store: &MemoryStore, key: &str) -> Message {
 
 async fn relay(store: &MemoryStore) -> OwnerId {
     let owner = OwnerId::random();
-    store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
+    store.register(owner, &RelayCard::named("test"), LEASE).await.unwrap();
     owner
 }
 
@@ -51,14 +51,15 @@ async fn deliver_all(store: &MemoryStore, owner: OwnerId) -> usize {
     settlements.len()
 }
 
-fn settlement(row: &Row, grants: &[sendoff::store::LaneGrant], legs: Vec<LegSettlement>) -> Settlement {
-    let place = row.place().clone();
-    let grant = grants.iter().find(|grant| grant.lane == place.lane).unwrap();
+fn settlement(row: &Row, grants: &[sendoff::store::LaneGrant], deliveries: Vec<DeliverySettlement>) -> Settlement {
+    let row_ref = row.row_ref().clone();
+    let grant = grants.iter().find(|grant| grant.lane == row_ref.lane).unwrap();
     Settlement {
         epoch: grant.epoch,
-        legs,
+        deliveries,
         key: None,
-        place,
+        attempts: 0,
+        row_ref,
     }
 }
 
@@ -116,7 +117,7 @@ async fn a_commit_whose_answer_is_lost_has_happened() {
         assert_eq!(store.backlog().await.unwrap().ready, ready);
         let owner = relay(&store).await;
         deliver_all(&store, owner).await;
-        store.retire(owner).await.unwrap();
+        store.deregister(owner).await.unwrap();
     }
 }
 
@@ -135,7 +136,7 @@ async fn an_outbox_emits_into_its_transaction() {
     let store = MemoryStore::new();
     let mut tx = store.transaction().await.unwrap();
     let outbox = store.outbox().clone();
-    outbox.emit(&mut tx, Message::json("t", "p").unwrap()).await.unwrap();
+    let _ = outbox.emit(&mut tx, Message::json("t", "p").unwrap()).await.unwrap();
     Box::new(tx).commit().await.unwrap();
     assert_eq!(store.backlog().await.unwrap().ready, 1);
 }
@@ -168,8 +169,8 @@ async fn retried_dead_letters_leave_an_audit_row() {
         ..ReadRequest::default()
     };
     let page = reader.read(request).await.unwrap();
-    let dead = LegSettlement {
-        leg: "sink".into(),
+    let dead = DeliverySettlement {
+        sink: "sink".into(),
         verdict: Verdict::Dead {
             reason: DeadReason::Permanent,
             error: "no".into(),

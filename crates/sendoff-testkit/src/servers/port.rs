@@ -17,7 +17,7 @@ impl Port {
     /// One that nobody uses.
     pub(super) fn reserve() -> Self {
         let folder = std::env::temp_dir().join("sendoff-test-ports");
-        // It may be there, made by another account: then its files are tried one by one all the same.
+        // It may be there, made by another account: then its files are tried one by one anyway.
         let _ = fs::create_dir_all(&folder);
         for _ in 0..10_000 {
             let number = fastrand::u16(RANGE);

@@ -122,8 +122,8 @@ impl Director {
             available: draft.delay.map(|delay| open.began.1 + delay),
             expires: draft.lives.map(|lives| now + lives),
             kills: 0,
-            hastened: false,
-            legs: Default::default(),
+            retried: false,
+            deliveries: Default::default(),
             unrouted: None,
             draft,
         };
@@ -167,7 +167,7 @@ impl Director {
         self.world.log(|| "-- faults end".to_owned());
         self.roll_back_all().await?;
         let stuck = self.world.end_faults();
-        if self.world.plan.routes_differ {
+        if self.world.plan.routes_differ && !self.world.plan.routes_stay {
             for slot in 1..self.world.plan.relays {
                 self.world.stop_and_start(slot, Duration::from_millis(200));
             }

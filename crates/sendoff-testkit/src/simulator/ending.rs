@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep};
 use super::SINKS;
 use super::director::Director;
 use super::ledger::Note;
-use super::plan::{Operation, Step};
+use super::process::Process;
 use super::verdict::Rule;
 use super::world::World;
 use crate::memory::{Left, LeftIn};
@@ -20,8 +20,6 @@ use crate::memory::{Left, LeftIn};
 const STILL: Duration = Duration::from_secs(40);
 /// For how long there may be something to do.
 const LONGEST: Duration = Duration::from_secs(180);
-/// What is due later than this, in microseconds, waits for a pause that is over.
-const FAR: i64 = 600_000_000;
 /// How often dead letters are brought back: messages that were held up may expire meanwhile.
 const ROUNDS: usize = 4;
 
@@ -45,7 +43,7 @@ impl Director {
             }
         }
         world.nothing_is_lost(true);
-        world.nothing_is_in_hand().await;
+        world.nothing_is_in_flight().await;
         self.stop().await;
         Ok(())
     }
@@ -62,14 +60,15 @@ async fn drained(world: &Arc<World>) -> bool {
         let to_do: Vec<&Left> = left.iter().filter(|row| has_to_go(row, &left)).collect();
         let (quiet, running) = {
             let state = world.state();
-            let running = state.processes.iter().all(|process| process.running && !process.told);
+            // One that has no lease is about to get one. Until then others take what it alone has a route for for unroutable.
+            let is_leased =
+                |process: &Process| process.owners.last().is_some_and(|owner| world.store.is_leased(*owner));
+            let is_ready = |process: &Process| process.running && !process.told && is_leased(process);
+            let running = state.processes.iter().all(is_ready);
             (state.progress.elapsed(), running && state.with_sink.is_empty())
         };
         if to_do.is_empty() && running {
             return true;
-        }
-        if quiet > Duration::from_secs(10) && world.hurry_paused(&left).await {
-            continue;
         }
         if quiet > STILL || began.elapsed() > LONGEST {
             let names: Vec<String> = to_do.iter().map(|row| world.describe(row)).collect();
@@ -90,7 +89,7 @@ fn has_to_go(row: &Left, all: &[Left]) -> bool {
         LeftIn::Waiting { .. } => {
             let holds_up = |other: &Left| {
                 let blocks = matches!(other.is_in, LeftIn::Dead { blocks: true, .. });
-                blocks && other.lane == row.lane && other.key == row.key && other.leg == row.leg
+                blocks && other.lane == row.lane && other.key == row.key && other.sink == row.sink
             };
             !(row.is_held() && all.iter().any(holds_up))
         }
@@ -98,20 +97,6 @@ fn has_to_go(row: &Left, all: &[Left]) -> bool {
 }
 
 impl World {
-    /// A settlement that was on its way when a pause ended makes its messages wait for an hour: an operator makes them due.
-    async fn hurry_paused(&self, left: &[Left]) -> bool {
-        let is_far =
-            |row: &Left| matches!(row.is_in, LeftIn::Waiting { state: "down", due_in: Some(due) } if due > FAR);
-        let paused = self
-            .plan
-            .has(|step| matches!(step, Step::Operate(Operation::PauseTopic(..))));
-        let hurries = paused && left.iter().any(is_far);
-        if hurries && let Err(error) = self.operate_hasten(false).await {
-            self.broken(Rule::Survives, error.to_string());
-        }
-        hurries
-    }
-
     /// Whether there are dead letters that could be delivered.
     fn has_letters(&self) -> bool {
         let routable = |reason| reason != DeadReason::Unroutable;
@@ -125,7 +110,7 @@ impl World {
             "{} lane {} {:?} {:?}",
             self.name_of(row.id),
             row.lane,
-            row.leg,
+            row.sink,
             row.is_in
         )
     }
@@ -135,14 +120,14 @@ impl World {
         let left = self.store.left();
         let state = self.state();
         let is_left = |note: &Note, sink: usize| {
-            let of_leg = |row: &&Left| *row.leg == *SINKS[sink] || row.leg.is_empty();
-            left.iter().filter(of_leg).any(|row| row.id == note.id)
+            let of_delivery = |row: &&Left| *row.sink == *SINKS[sink] || row.sink.is_empty();
+            left.iter().filter(of_delivery).any(|row| row.id == note.id)
         };
         let mut lost = Vec::new();
         for (n, note) in state.ledger.notes.iter().enumerate().filter(|(_, note)| note.is_due()) {
             for sink in note.draft.sinks() {
-                let leg = &note.legs[*sink];
-                let done = leg.arrived > 0 || leg.discarded;
+                let delivery = &note.deliveries[*sink];
+                let done = delivery.arrived > 0 || delivery.discarded;
                 if !done && (at_last || !is_left(note, *sink)) {
                     lost.push(format!("{} at {}", state.ledger.name(n), SINKS[*sink]));
                 }
@@ -154,33 +139,35 @@ impl World {
         }
     }
 
-    /// Relays that are watched say that they have nothing in hand.
-    async fn nothing_is_in_hand(&self) {
+    /// Relays that are watched say that they have nothing in flight.
+    async fn nothing_is_in_flight(&self) {
         if !self.plan.observed {
             return;
         }
-        // Until pulses have told it: a relay may still wait for the answer to a call.
+        // Until health reports have told it: a relay may still wait for the answer to a call.
         let mut found = Vec::new();
         for _ in 0..40 {
             sleep(Duration::from_millis(300)).await;
-            found = self.in_hand();
+            found = self.in_flight();
             if found.is_empty() {
                 return;
             }
         }
-        self.broken(Rule::InHand, found.join("; "));
+        self.broken(Rule::InFlight, found.join("; "));
     }
 
-    fn in_hand(&self) -> Vec<String> {
+    fn in_flight(&self) -> Vec<String> {
         let state = self.state();
         let mut found = Vec::new();
         for (slot, process) in state.processes.iter().enumerate() {
-            let Some(pulse) = &process.pulse else { continue };
-            let sinks: usize = pulse.sinks.iter().map(|sink| sink.in_hand).sum();
-            let lanes: usize = pulse.lanes.iter().map(|(_, in_hand)| in_hand).sum();
-            let in_hand = [pulse.in_hand, pulse.bytes_in_hand, sinks, lanes];
-            if in_hand != [0; 4] {
-                found.push(format!("P{slot}: {in_hand:?} messages, bytes, at sinks, in lanes"));
+            let Some(relay_health) = &process.relay_health else {
+                continue;
+            };
+            let sinks: usize = relay_health.sinks.iter().map(|sink| sink.in_flight).sum();
+            let lanes: usize = relay_health.lanes.iter().map(|(_, in_flight)| in_flight).sum();
+            let in_flight = [relay_health.in_flight, relay_health.bytes_in_flight, sinks, lanes];
+            if in_flight != [0; 4] {
+                found.push(format!("P{slot}: {in_flight:?} messages, bytes, at sinks, in lanes"));
             }
         }
         found

@@ -7,7 +7,7 @@ use sendoff::Uuid;
 use sendoff::store::DeadReason;
 use tokio::time::Instant;
 
-use super::message::{Draft, SINKS, Temper};
+use super::message::{Draft, SINKS, SOMEWHERE, Temper};
 
 /// A message, by its place in the ledger.
 pub(super) type MessageNo = usize;
@@ -32,7 +32,7 @@ pub(super) struct Death {
 
 /// What happened to a message at one sink.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Leg {
+pub(super) struct Delivery {
     /// How often it arrived.
     pub(super) arrived: u32,
     /// How often the sink said so.
@@ -41,9 +41,6 @@ pub(super) struct Leg {
     pub(super) answers: u32,
     /// Attempts that were charged since then.
     pub(super) charges: u32,
-    /// The last attempt that was charged: a settlement whose answer was lost is carried out again, and charged again.
-    pub(super) last_charge: Option<(i64, u32)>,
-    pub(super) charged_again: u32,
     /// How often it was handed over.
     pub(super) tries: u32,
     /// When the sink last panicked with it: then the same call hands it over again, alone.
@@ -72,8 +69,8 @@ pub(super) struct Note {
     /// How many processes it killed.
     pub(super) kills: u32,
     /// An operator may have made it due early.
-    pub(super) hastened: bool,
-    pub(super) legs: [Leg; SINKS.len()],
+    pub(super) retried: bool,
+    pub(super) deliveries: [Delivery; SINKS.len()],
     /// It died before it was routed.
     pub(super) unrouted: Option<Death>,
 }
@@ -85,19 +82,19 @@ impl Note {
     }
 
     /// Whether its place in the order is before another's.
-    fn is_before(&self, other: &Self, places: (MessageNo, MessageNo)) -> bool {
-        self.ended < other.began || (self.began == other.began && places.0 < places.1)
+    fn is_before(&self, other: &Self, row_refs: (MessageNo, MessageNo)) -> bool {
+        self.ended < other.began || (self.began == other.began && row_refs.0 < row_refs.1)
     }
 
     /// Whether others of its key may be at this sink before it.
     fn may_be_passed(&self, sink: usize, clock: SystemTime) -> bool {
-        let leg = &self.legs[sink];
+        let delivery = &self.deliveries[sink];
         let does_not_block = |death: &Option<Death>| death.is_some_and(|death| !death.blocks);
         self.draft.lets_others_pass()
             || self.expires.is_some_and(|expires| expires <= clock)
-            || leg.passed
-            || leg.discarded
-            || does_not_block(&leg.dead)
+            || delivery.passed
+            || delivery.discarded
+            || does_not_block(&delivery.dead)
             || does_not_block(&self.unrouted)
     }
 }
@@ -143,9 +140,16 @@ impl Ledger {
     ///
     /// A scheduled message takes its place when it is due, and one that an operator brought back when that was done: both may
     /// come before others that were there, and have not been read.
-    pub(super) fn overtaken_by(&self, n: MessageNo, sink: usize, clock: SystemTime) -> Option<MessageNo> {
+    /// `no_route`: what only one relay has a route for may be taken for unroutable.
+    pub(super) fn overtaken_by(
+        &self,
+        n: MessageNo,
+        sink: usize,
+        clock: SystemTime,
+        no_route: bool,
+    ) -> Option<MessageNo> {
         let note = &self.notes[n];
-        if note.draft.key.is_none() || note.draft.delay.is_some() || note.legs[sink].brought_back {
+        if note.draft.key.is_none() || note.draft.delay.is_some() || note.deliveries[sink].brought_back {
             return None;
         }
         let earlier = self.notes.iter().enumerate().filter(|(_, other)| {
@@ -153,9 +157,10 @@ impl Ledger {
         });
         let mut overtaken = earlier.filter(|(at, other)| {
             *at != n
-                && other.legs[sink].arrived == 0
+                && other.deliveries[sink].arrived == 0
                 && other.is_before(note, (*at, n))
                 && !other.may_be_passed(sink, clock)
+                && !(no_route && other.draft.topic == SOMEWHERE)
         });
         overtaken.next().map(|(at, _)| at)
     }
@@ -167,12 +172,12 @@ impl Ledger {
             match before.filter(|before| before.fate == Fate::Committed) {
                 Some(before) => {
                     note.unrouted = before.unrouted;
-                    for (leg, before) in note.legs.iter_mut().zip(&before.legs) {
+                    for (delivery, before) in note.deliveries.iter_mut().zip(&before.deliveries) {
                         // What was excused once stays excused.
-                        leg.passed |= leg.dead.is_some() || leg.discarded;
-                        leg.dead = before.dead;
-                        leg.discarded = before.discarded;
-                        leg.settled = before.settled;
+                        delivery.passed |= delivery.dead.is_some() || delivery.discarded;
+                        delivery.dead = before.dead;
+                        delivery.discarded = before.discarded;
+                        delivery.settled = before.settled;
                     }
                 }
                 None if note.fate == Fate::Committed => note.fate = Fate::LostByFailover,

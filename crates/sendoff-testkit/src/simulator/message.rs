@@ -104,6 +104,10 @@ impl Draft {
                 _ => {}
             }
         }
+        let is_blocking = draft.key.as_ref().is_some_and(|key| key.starts_with("block"));
+        if kinds.differs && is_blocking && draft.temper == Temper::Usual && rng.u8(0..100) < 15 {
+            draft.topic = SOMEWHERE.to_owned();
+        }
         draft
     }
 

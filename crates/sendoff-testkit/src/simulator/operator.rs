@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{Command, Filter, Hasten, OperateStore, Pausable};
+use sendoff::store::{Command, Filter, OperateStore, Pausable, RetryOptions};
 use sendoff::{Result, Uuid};
 use tokio::time::{Instant, sleep};
 
@@ -28,30 +28,30 @@ impl World {
                 let (all, mut command) = (Filter::default(), Command::by(WHO));
                 self.store.discard_dead(&all, None, limit, &mut command).await?;
                 let gone: Vec<Letter> = before.difference(&self.letters()).cloned().collect();
-                self.for_letters(&gone, |leg, _| leg.discarded = true);
+                self.for_letters(&gone, |delivery, _| delivery.discarded = true);
                 Ok(())
             }
             Operation::ReleaseKeys => self.release_keys().await,
-            Operation::Hasten(reset) => self.operate_hasten(reset).await,
+            Operation::RetryOptions(reset) => self.operate_retry(reset).await,
             Operation::PauseSink(sink, time) => self.pause(Pausable::Sink(SINKS[sink].to_owned()), time).await,
             Operation::PauseTopic(topic, time) => self.pause(Pausable::Topic(topic.to_owned()), time).await,
         }
     }
 
     /// Makes what waits due; with `reset` also what is scheduled, and as if it had never been tried.
-    pub(super) async fn operate_hasten(&self, reset: bool) -> Result<()> {
-        let how = Hasten {
+    async fn operate_retry(&self, reset: bool) -> Result<()> {
+        let how = RetryOptions {
             reset,
             scheduled: reset,
         };
         let (all, mut command) = (Filter::default(), Command::by(WHO));
-        self.store.hasten(&all, how, None, 100, &mut command).await?;
+        self.store.retry_waiting(&all, how, None, 100, &mut command).await?;
         let mut state = self.state();
         state.progress = Instant::now();
         for note in &mut state.ledger.notes {
-            note.hastened |= reset;
+            note.retried |= reset;
             if reset {
-                note.legs.iter_mut().for_each(|leg| leg.charges = 0);
+                note.deliveries.iter_mut().for_each(|delivery| delivery.charges = 0);
             }
         }
         Ok(())
@@ -63,11 +63,11 @@ impl World {
         let (all, mut command) = (Filter::default(), Command::by(WHO));
         self.store.retry_dead(&all, None, limit, &mut command).await?;
         let back: Vec<Letter> = before.difference(&self.letters()).cloned().collect();
-        self.for_letters(&back, |leg, blocked| {
+        self.for_letters(&back, |delivery, blocked| {
             // Those behind one that held up its key are still held.
-            leg.passed |= !blocked;
-            leg.brought_back = true;
-            (leg.answers, leg.charges) = (0, 0);
+            delivery.passed |= !blocked;
+            delivery.brought_back = true;
+            (delivery.answers, delivery.charges) = (0, 0);
         });
         self.state().progress = Instant::now();
         Ok(())
@@ -85,10 +85,10 @@ impl World {
             self.store.release_key(&key, None, WHO).await?;
         }
         let mut state = self.state();
-        for (id, leg, _) in blocking {
+        for (id, delivery, _) in blocking {
             // It stays dead.
-            if let (Some((_, note)), Some(sink)) = (state.ledger.get(id), sink_named(&leg)) {
-                note.legs[sink].passed = true;
+            if let (Some((_, note)), Some(sink)) = (state.ledger.get(id), sink_named(&delivery)) {
+                note.deliveries[sink].passed = true;
             }
         }
         Ok(())
@@ -117,31 +117,33 @@ impl World {
     fn letters(&self) -> BTreeSet<Letter> {
         let left = self.store.left().into_iter();
         let dead = left.filter_map(|row| match row.is_in {
-            LeftIn::Dead { blocks, .. } => Some((row.id, row.leg, blocks)),
+            LeftIn::Dead { blocks, .. } => Some((row.id, row.sink, blocks)),
             LeftIn::Ready | LeftIn::Waiting { .. } => None,
         });
         dead.collect()
     }
 
-    /// These are no dead letters any more, or not as before: what that means for their legs.
-    fn for_letters(&self, letters: &[Letter], change: impl Fn(&mut super::ledger::Leg, bool)) {
+    /// These are no dead letters any more, or not as before: what that means for their deliveries.
+    fn for_letters(&self, letters: &[Letter], change: impl Fn(&mut super::ledger::Delivery, bool)) {
         let at = self.ms();
         let mut state = self.state();
-        for (id, leg, blocked) in letters {
+        for (id, delivery, blocked) in letters {
             let Some((n, note)) = state.ledger.get(*id) else {
                 continue;
             };
-            match sink_named(leg) {
+            match sink_named(delivery) {
                 Some(sink) => {
-                    change(&mut note.legs[sink], *blocked);
-                    note.legs[sink].dead = None;
+                    change(&mut note.deliveries[sink], *blocked);
+                    note.deliveries[sink].dead = None;
                 }
                 None => {
-                    note.legs.iter_mut().for_each(|leg| change(leg, *blocked));
+                    note.deliveries
+                        .iter_mut()
+                        .for_each(|delivery| change(delivery, *blocked));
                     note.unrouted = None;
                 }
             }
-            state.note(at, || format!("an operator acts on #{n} {leg:?}"));
+            state.note(at, || format!("an operator acts on #{n} {delivery:?}"));
         }
     }
 }

@@ -63,7 +63,7 @@ pub enum Operation {
     /// Lets the keys go on that dead letters hold up.
     ReleaseKeys,
     /// Makes what waits due, and forgets its attempts if so.
-    Hasten(bool),
+    RetryOptions(bool),
     /// Pauses a sink for a while.
     PauseSink(usize, Duration),
     /// Pauses a topic for a while.
@@ -83,7 +83,7 @@ pub struct Plan {
     pub sink_trouble: u32,
     /// Whether sinks take their time, so that much is with them.
     pub slow_sinks: bool,
-    /// How many messages a relay has in hand at most.
+    /// How many messages a relay has in flight at most.
     pub window: usize,
     /// How many messages a sink gets at once at most.
     pub batch: usize,
@@ -91,7 +91,9 @@ pub struct Plan {
     pub crash_limit: u32,
     /// Whether the first relay alone knows the route of some messages.
     pub routes_differ: bool,
-    /// Whether what is in hand is watched.
+    /// Whether it stays so when all faults have ended.
+    pub routes_stay: bool,
+    /// Whether what is in flight is watched.
     pub observed: bool,
     /// Everything else, in the order of time.
     pub steps: Vec<(Duration, Step)>,
@@ -113,6 +115,7 @@ impl Plan {
             batch: [1, 3, 10][rng.usize(0..3)],
             crash_limit: 2,
             routes_differ: rng.u8(0..12) == 0,
+            routes_stay: false,
             observed: rng.u8(0..4) == 0,
             steps: Vec::new(),
             ends: Duration::from_millis(rng.u64(4_000..10_000)),
@@ -179,6 +182,7 @@ impl Plan {
         if operator {
             plan.some(&mut rng, 4, |rng, _| Step::Operate(Operation::random(rng)));
         }
+        plan.routes_stay = plan.routes_differ && rng.bool();
         plan.steps.sort_by_key(|(at, _)| *at);
         plan
     }
@@ -248,7 +252,7 @@ impl Operation {
             0..3 => Self::RetryDead(rng.usize(1..5)),
             3..5 => Self::DiscardDead(rng.usize(1..4)),
             5 => Self::ReleaseKeys,
-            6..8 => Self::Hasten(rng.bool()),
+            6..8 => Self::RetryOptions(rng.bool()),
             8..10 => Self::PauseSink(rng.usize(0..SINKS.len()), millis(rng, 500..5_000)),
             _ => Self::PauseTopic(["*.x", "block.*", "skip.y"][rng.usize(0..3)], millis(rng, 500..5_000)),
         }
@@ -270,7 +274,11 @@ impl fmt::Display for Plan {
             self.store_trouble,
             self.sink_trouble,
             if self.slow_sinks { "slow" } else { "quick" },
-            if self.routes_differ { "differ" } else { "are the same" },
+            match (self.routes_differ, self.routes_stay) {
+                (false, _) => "are the same",
+                (true, false) => "differ",
+                (true, true) => "differ for good",
+            },
             self.ends.as_millis()
         )?;
         for (at, step) in &self.steps {

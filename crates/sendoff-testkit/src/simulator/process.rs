@@ -12,7 +12,9 @@ use std::time::Duration;
 use futures::FutureExt;
 use sendoff::store::OwnerId;
 use sendoff::{Result, Uuid};
-use sendoff_relay::{HeadPolicy, Observer, Pulse, Relay, RetryPolicy, RunReport, Settings, SinkSettings, TopicPolicy};
+use sendoff_relay::{
+    Observer, OnFailure, Relay, RelayHealth, RetryPolicy, RunReport, Settings, SinkSettings, TopicPolicy,
+};
 use tokio::task::AbortHandle;
 use tokio::time::{Instant, Sleep, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
@@ -59,7 +61,7 @@ pub(super) struct Process {
     pub(super) paused: Vec<(String, String)>,
     pub(super) paused_since: Instant,
     /// What it said of itself last.
-    pub(super) pulse: Option<Pulse>,
+    pub(super) relay_health: Option<RelayHealth>,
     pub(super) owners: Vec<OwnerId>,
     /// Since when it has the last of them.
     pub(super) owned_since: Instant,
@@ -79,7 +81,7 @@ impl Process {
             paused: Vec::new(),
             paused_since: now,
             owned_since: now,
-            pulse: None,
+            relay_health: None,
             owners: Vec::new(),
         }
     }
@@ -133,13 +135,13 @@ impl World {
                 jitter: 0.1,
                 attempts: ATTEMPTS,
             },
-            head,
+            on_failure: head,
         };
         let settings = Settings {
             lease: LEASE,
             heartbeat: Duration::from_secs(1),
             batch: self.plan.window / 2,
-            window: self.plan.window,
+            max_in_flight: self.plan.window,
             idle_time: Duration::from_millis(500),
             sweep: Duration::from_secs(3),
             drain_timeout: DRAIN,
@@ -150,9 +152,9 @@ impl World {
         let mut builder = Relay::builder(Arc::new(Far::new(self.clone(), seat)))
             .name(seat.to_string())
             .settings(settings)
-            .default_policy(policy(HeadPolicy::Block))
-            .topic(self.patterns.skip.clone(), policy(HeadPolicy::Skip))
-            .topic(self.patterns.park.clone(), policy(HeadPolicy::Park));
+            .default_policy(policy(OnFailure::Block))
+            .topic(self.patterns.skip.clone(), policy(OnFailure::Skip))
+            .topic(self.patterns.park.clone(), policy(OnFailure::Park));
         let world = self.clone();
         builder = builder.owners(move || world.new_owner(seat));
         for (number, name) in SINKS.iter().enumerate() {
@@ -168,8 +170,9 @@ impl World {
         for (pattern, sinks) in &self.patterns.routes {
             builder = builder.route(pattern.clone(), sinks.iter().copied());
         }
-        // In the end all know all routes, as when a new configuration has reached every host.
-        if seat.slot == 0 || !self.plan.routes_differ || !self.state().faulty {
+        // In the end all know all routes, as when a new configuration has reached every host, unless they differ for good.
+        let differ = self.plan.routes_differ && (self.plan.routes_stay || self.state().faulty);
+        if seat.slot == 0 || !differ {
             builder = builder.route(self.patterns.somewhere.clone(), [SINKS[0]]);
         }
         if self.plan.observed {
@@ -327,11 +330,11 @@ impl Future for Freezing {
 struct Watching(Arc<World>, Seat);
 
 impl Observer for Watching {
-    fn pulse(&self, pulse: &Pulse) {
+    fn relay_health(&self, relay_health: &RelayHealth) {
         let mut state = self.0.state();
         let process = &mut state.processes[self.1.slot];
         if process.life == self.1.life {
-            process.pulse = Some(pulse.clone());
+            process.relay_health = Some(relay_health.clone());
         }
     }
 }

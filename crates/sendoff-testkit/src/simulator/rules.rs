@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::Delivery;
+use sendoff::Outgoing;
 use sendoff::store::{DeadReason, OwnerId, SettleReport, Settlement, Verdict};
 use tokio::time::Instant;
 
@@ -22,6 +22,8 @@ pub(super) struct Before {
     held: bool,
     /// Its row was there.
     there: bool,
+    /// How many attempts it had.
+    attempts: u32,
 }
 
 impl World {
@@ -30,6 +32,18 @@ impl World {
         let mut state = self.state();
         let process = &mut state.processes[seat.slot];
         process.leased_until = Some(process.leased_until.map_or(until, |known| known.max(until)));
+    }
+
+    /// The process was told that these relays live.
+    pub(super) fn sees(&self, seat: Seat, owners: &[OwnerId]) {
+        let mut state = self.state();
+        let knows = state.processes[0]
+            .owners
+            .last()
+            .is_some_and(|owner| owners.contains(owner));
+        if seat.slot > 0 && self.plan.routes_differ && !knows {
+            state.no_route = Some(Instant::now());
+        }
     }
 
     /// Everybody who has a lease.
@@ -57,7 +71,7 @@ impl World {
     }
 
     /// A process hands messages to a sink. Returns the number of the call, and the messages.
-    pub(super) fn handed_over(&self, seat: Seat, sink: usize, batch: &[Arc<Delivery>]) -> (u64, Vec<MessageNo>) {
+    pub(super) fn handed_over(&self, seat: Seat, sink: usize, batch: &[Arc<Outgoing>]) -> (u64, Vec<MessageNo>) {
         let (at, now, clock) = (self.ms(), Instant::now(), self.store.now());
         let mut state = self.state();
         state.publications += batch.len() as u64;
@@ -65,29 +79,31 @@ impl World {
         let disturbed = state.is_disturbed();
         let mut messages = Vec::with_capacity(batch.len());
         let mut found = Vec::new();
-        for delivery in batch {
-            let Some(n) = state.ledger.find(delivery.id) else {
-                found.push((Rule::NoPhantom, format!("{} was never emitted", delivery.id)));
+        for outgoing in batch {
+            let Some(n) = state.ledger.find(outgoing.id) else {
+                found.push((Rule::NoPhantom, format!("{} was never emitted", outgoing.id)));
                 continue;
             };
             messages.push(n);
             let name = state.ledger.name(n);
             let note = &mut state.ledger.notes[n];
-            let leg = &mut note.legs[sink];
-            leg.tries += 1;
+            let delivery = &mut note.deliveries[sink];
+            delivery.tries += 1;
             if matches!(note.fate, Fate::Open | Fate::Never) {
                 found.push((Rule::NoPhantom, format!("{name} was never committed")));
             }
-            if leg.settled && !disturbed {
+            if delivery.settled && !disturbed {
                 found.push((Rule::SentAgain, format!("{name} was settled at {}", SINKS[sink])));
             }
-            let early = note.available.is_some_and(|available| clock < available) && !note.hastened;
+            let early = note.available.is_some_and(|available| clock < available) && !note.retried;
             if early && !self.plan.has(|step| matches!(step, Step::SetClock(_))) {
                 found.push((Rule::TooEarly, name.clone()));
             }
-            let leg = &state.ledger.notes[n].legs[sink];
-            let same_call = leg.panicked.is_some_and(|at| at.elapsed() < SINK_TIMEOUT * batch_size);
-            if !same_call && let Some(what) = self.is_paused(&state, seat, sink, &delivery.topic) {
+            let delivery = &state.ledger.notes[n].deliveries[sink];
+            let same_call = delivery
+                .panicked
+                .is_some_and(|at| at.elapsed() < SINK_TIMEOUT * batch_size);
+            if !same_call && let Some(what) = self.is_paused(&state, seat, sink, &outgoing.topic) {
                 found.push((
                     Rule::Paused,
                     format!("{name} is sent, although {seat} knows that {what} is paused"),
@@ -101,7 +117,7 @@ impl World {
                 ));
             }
         }
-        let keys: Vec<&String> = batch.iter().filter_map(|delivery| delivery.key.as_ref()).collect();
+        let keys: Vec<&String> = batch.iter().filter_map(|outgoing| outgoing.key.as_ref()).collect();
         if (1..keys.len()).any(|at| keys[..at].contains(&keys[at])) {
             found.push((Rule::OneAtATime, format!("two of one key in a batch: {keys:?}")));
         }
@@ -147,12 +163,12 @@ impl World {
         let mut state = self.state();
         state.note(at, || format!("{} has #{n}", SINKS[sink]));
         state.progress = Instant::now();
-        let first = state.ledger.notes[n].legs[sink].arrived == 0;
+        let first = state.ledger.notes[n].deliveries[sink].arrived == 0;
         let overtaken = state
             .ledger
-            .overtaken_by(n, sink, clock)
+            .overtaken_by(n, sink, clock, state.may_have_no_route())
             .filter(|_| first && !state.is_disturbed());
-        state.ledger.notes[n].legs[sink].arrived += 1;
+        state.ledger.notes[n].deliveries[sink].arrived += 1;
         if let Some(other) = overtaken {
             let (name, other) = (state.ledger.name(n), state.ledger.name(other));
             state.broken(at, Rule::Order, format!("{name} is at {} before {other}", SINKS[sink]));
@@ -161,8 +177,9 @@ impl World {
 
     pub(super) fn before_settling(&self, owner: OwnerId, settlements: &[Settlement]) -> Vec<Before> {
         let before = |settlement: &Settlement| Before {
-            held: self.store.holds(owner, settlement.place.lane, settlement.epoch),
-            there: self.store.has_row(&settlement.place),
+            held: self.store.holds(owner, settlement.row_ref.lane, settlement.epoch),
+            there: self.store.has_row(&settlement.row_ref),
+            attempts: self.store.attempts(&settlement.row_ref, None).unwrap_or_default(),
         };
         settlements.iter().map(before).collect()
     }
@@ -173,12 +190,12 @@ impl World {
         let clock = self.store.now();
         let mut state = self.state();
         for (settlement, before) in settlements.iter().zip(before) {
-            let lane = settlement.place.lane;
-            let newer = |other: &Settlement| other.place.lane == lane && other.epoch > settlement.epoch;
+            let lane = settlement.row_ref.lane;
+            let newer = |other: &Settlement| other.row_ref.lane == lane && other.epoch > settlement.epoch;
             if report.lost.contains(&lane) || (!before.held && settlements.iter().any(newer)) {
                 continue;
             }
-            let Some(n) = state.ledger.find(settlement.place.id.uuid()) else {
+            let Some(n) = state.ledger.find(settlement.row_ref.id.uuid()) else {
                 continue;
             };
             if !before.held {
@@ -193,18 +210,25 @@ impl World {
             }
             state.progress = Instant::now();
             state.note(at, || {
-                format!("{seat} settles #{n} {:?} {:?}", settlement.place.leg, settlement.legs)
+                format!(
+                    "{seat} settles #{n} {:?} {:?}",
+                    settlement.row_ref.sink, settlement.deliveries
+                )
             });
-            if settlement.legs.is_empty() {
-                let own = settlement.place.leg.as_deref().and_then(sink_named);
+            if settlement.deliveries.is_empty() {
+                let own = settlement.row_ref.sink.as_deref().and_then(sink_named);
                 let all: Vec<usize> = own.map_or_else(|| state.ledger.notes[n].draft.sinks().to_vec(), |one| vec![one]);
                 all.iter().for_each(|sink| state.settled_as_delivered(at, n, *sink));
             }
-            for leg in &settlement.legs {
-                let sink = sink_named(&leg.leg);
-                match (&leg.verdict, sink) {
+            for delivery in &settlement.deliveries {
+                let sink = sink_named(&delivery.sink);
+                match (&delivery.verdict, sink) {
                     (Verdict::Delivered, Some(sink)) => state.settled_as_delivered(at, n, sink),
-                    (Verdict::Retry { charged: true, .. }, Some(sink)) => state.charged(at, n, sink, settlement.epoch),
+                    (Verdict::Retry { .. }, Some(sink)) => {
+                        let attempts = self.store.attempts(&settlement.row_ref, Some(&delivery.sink));
+                        let charges = attempts.unwrap_or_default().saturating_sub(before.attempts);
+                        state.charged(at, n, sink, charges);
+                    }
                     (Verdict::Dead { reason, blocks, .. }, sink) => {
                         let death = Death {
                             reason: *reason,
@@ -213,7 +237,7 @@ impl World {
                         let cause = self.has_cause(&state, n, sink, death, usize::from(lane), clock);
                         state.died(at, n, sink, death, cause);
                     }
-                    (Verdict::Retry { .. } | Verdict::Hold | Verdict::Delivered, _) => {}
+                    (Verdict::Retry { .. } | Verdict::Paused { .. } | Verdict::Blocked | Verdict::Delivered, _) => {}
                 }
             }
         }
@@ -230,8 +254,8 @@ impl World {
         clock: std::time::SystemTime,
     ) -> Result<(), String> {
         let note = &state.ledger.notes[n];
-        let leg = sink.map(|sink| &note.legs[sink]);
-        let answers = leg.map_or(0, |leg| leg.answers);
+        let delivery = sink.map(|sink| &note.deliveries[sink]);
+        let answers = delivery.map_or(0, |delivery| delivery.answers);
         let blocks = note.draft.key.is_some() && note.draft.topic.starts_with("block");
         match death.reason {
             DeadReason::Permanent if note.draft.temper != Temper::Refused => Err("the sink did not refuse it".into()),
@@ -240,7 +264,7 @@ impl World {
             }
             DeadReason::Exhausted => {
                 let limit = note.draft.max_attempts.map_or(ATTEMPTS, u32::from);
-                let used_up = answers + leg.map_or(0, |leg| leg.charged_again) >= limit || state.failed_over;
+                let used_up = answers >= limit || state.failed_over;
                 used_up.then_some(()).ok_or(format!("{answers} of {limit} attempts"))
             }
             DeadReason::Expired => {
@@ -282,6 +306,7 @@ impl World {
                     .ok_or(format!("it killed {} processes, its lane saw {}", kills.0, kills.1))
             }
             DeadReason::Permanent => Ok(()),
+            other => Err(format!("the rules do not know the reason {}", other.as_str())),
         }
     }
 }
@@ -306,29 +331,22 @@ impl State {
     }
 
     fn settled_as_delivered(&mut self, at: u64, n: MessageNo, sink: usize) {
-        let leg = &mut self.ledger.notes[n].legs[sink];
-        leg.settled = true;
-        if leg.confirmed == 0 {
+        let delivery = &mut self.ledger.notes[n].deliveries[sink];
+        delivery.settled = true;
+        if delivery.confirmed == 0 {
             let what = format!("{} was not confirmed by {}", self.ledger.name(n), SINKS[sink]);
             self.broken(at, Rule::Confirmed, what);
         }
     }
 
-    fn charged(&mut self, at: u64, n: MessageNo, sink: usize, epoch: i64) {
-        let leg = &mut self.ledger.notes[n].legs[sink];
-        // Not handed over since: the same settlement, because its answer was lost.
-        let charge = Some((epoch, leg.tries));
-        if leg.last_charge == charge {
-            leg.charged_again += 1;
-            return;
-        }
-        leg.last_charge = charge;
-        leg.charges += 1;
+    fn charged(&mut self, at: u64, n: MessageNo, sink: usize, charges: u32) {
+        let delivery = &mut self.ledger.notes[n].deliveries[sink];
+        delivery.charges += charges;
         // A failover takes back what was settled, and a relay whose answer was lost settles it again.
-        if leg.charges > leg.answers && !self.failed_over {
+        if delivery.charges > delivery.answers && !self.failed_over {
             let what = format!(
                 "{} at {}: {} charges, {} answers",
-                n, SINKS[sink], leg.charges, leg.answers
+                n, SINKS[sink], delivery.charges, delivery.answers
             );
             self.broken(at, Rule::Charged, what);
         }
@@ -337,7 +355,7 @@ impl State {
     fn died(&mut self, at: u64, n: MessageNo, sink: Option<usize>, death: Death, cause: Result<(), String>) {
         let note = &mut self.ledger.notes[n];
         match sink {
-            Some(sink) => note.legs[sink].dead = Some(death),
+            Some(sink) => note.deliveries[sink].dead = Some(death),
             None => note.unrouted = Some(death),
         }
         if let Err(why) = cause {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Outcome, Reason, Sink};
+use sendoff::{Outcome, Outgoing, Reason, Sink};
 use tokio::time::{Instant, sleep};
 
 use super::SINKS;
@@ -76,7 +76,7 @@ impl FarSide {
 
 #[async_trait]
 impl Sink for FarSide {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let mut call = InFlight::begin(self, batch);
         self.world.gate(self.seat).await;
         if let Some(poison) = self.world.poison_among(&call.messages) {
@@ -134,7 +134,7 @@ impl World {
         let mut state = self.state();
         let note = &mut state.ledger.notes[n];
         let temper = note.draft.temper;
-        let tries = note.legs[sink].tries;
+        let tries = note.deliveries[sink].tries;
         let (healed, faulty) = (state.healed, state.faulty);
         let (arrives, outcome) = match temper {
             _ if healed => (true, Outcome::Delivered),
@@ -157,11 +157,11 @@ impl World {
             },
             _ => (true, Outcome::Delivered),
         };
-        let leg = &mut state.ledger.notes[n].legs[sink];
+        let delivery = &mut state.ledger.notes[n].deliveries[sink];
         match &outcome {
-            Outcome::Delivered => leg.confirmed += 1,
-            Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::Unknown(_) => leg.answers += 1,
-            Outcome::NotYet(_) => leg.passed = true,
+            Outcome::Delivered => delivery.confirmed += 1,
+            Outcome::Temporary(_) | Outcome::Permanent(_) | Outcome::Unknown(_) => delivery.answers += 1,
+            Outcome::NotYet(_) => delivery.passed = true,
             Outcome::SinkDown(_) => {}
         }
         drop(state);
@@ -174,9 +174,9 @@ impl World {
     /// No answer, which may be charged.
     fn answered(&self, n: MessageNo, sink: usize) {
         let mut state = self.state();
-        let leg = &mut state.ledger.notes[n].legs[sink];
-        leg.answers += 1;
-        leg.panicked = Some(Instant::now());
+        let delivery = &mut state.ledger.notes[n].deliveries[sink];
+        delivery.answers += 1;
+        delivery.panicked = Some(Instant::now());
     }
 
     fn poison_among(&self, messages: &[MessageNo]) -> Option<String> {
@@ -200,7 +200,7 @@ struct InFlight<'a> {
 }
 
 impl<'a> InFlight<'a> {
-    fn begin(of: &'a FarSide, batch: &[Arc<Delivery>]) -> Self {
+    fn begin(of: &'a FarSide, batch: &[Arc<Outgoing>]) -> Self {
         let (call, messages) = of.world.handed_over(of.seat, of.sink, batch);
         Self {
             of,
@@ -218,7 +218,7 @@ impl Drop for InFlight<'_> {
         if !self.answered {
             // It took too long, or the lease was over: the one is charged and the other is not.
             for n in &self.messages {
-                state.ledger.notes[*n].legs[self.of.sink].answers += 1;
+                state.ledger.notes[*n].deliveries[self.of.sink].answers += 1;
             }
         }
     }

@@ -6,8 +6,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use sendoff::Result;
 use sendoff::store::{
-    Backlog, BlockedKey, Heartbeat, Lane, LaneGrant, OwnerId, Page, Place, ReadRequest, Reader, RelayCard, RelayStore,
-    Row, SettleReport, Settlement,
+    Backlog, BlockedKey, Figures, Heartbeat, Lane, LaneGrant, OwnerId, Page, ReadRequest, Reader, RelayCard,
+    RelayStore, Row, RowRef, SettleReport, Settlement,
 };
 use tokio::time::{Instant, sleep};
 
@@ -34,10 +34,10 @@ impl RelayStore for Far {
         self.world.store.lanes()
     }
 
-    async fn enlist(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
+    async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()> {
         let (sent, card) = (Instant::now(), card.clone());
-        let work = move |store: crate::MemoryStore| async move { store.enlist(owner, &card, lease).await };
-        self.world.carry(self.seat, "enlist", work).await?;
+        let work = move |store: crate::MemoryStore| async move { store.register(owner, &card, lease).await };
+        self.world.carry(self.seat, "register", work).await?;
         self.world.leased(self.seat, sent + lease);
         Ok(())
     }
@@ -48,6 +48,7 @@ impl RelayStore for Far {
         let beat = self.world.carry(self.seat, "heartbeat", work).await?;
         if beat.alive {
             self.world.leased(self.seat, sent + lease);
+            self.world.sees(self.seat, &beat.owners());
         } else {
             self.world.log(|| format!("{} has lost its lease", self.seat));
         }
@@ -71,10 +72,10 @@ impl RelayStore for Far {
         self.world.carry(self.seat, "release", work).await
     }
 
-    async fn retire(&self, owner: OwnerId) -> Result<()> {
-        self.world.log(|| format!("{} retires {owner}", self.seat));
-        let work = move |store: crate::MemoryStore| async move { store.retire(owner).await };
-        self.world.carry(self.seat, "retire", work).await
+    async fn deregister(&self, owner: OwnerId) -> Result<()> {
+        self.world.log(|| format!("{} deregisters {owner}", self.seat));
+        let work = move |store: crate::MemoryStore| async move { store.deregister(owner).await };
+        self.world.carry(self.seat, "deregister", work).await
     }
 
     async fn evict(&self) -> Result<u64> {
@@ -93,22 +94,30 @@ impl RelayStore for Far {
         Ok(freed)
     }
 
-    async fn absolve(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
+    async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()> {
         let lanes = lanes.to_vec();
-        self.world.log(|| format!("{} absolves {lanes:?}", self.seat));
-        let work = move |store: crate::MemoryStore| async move { store.absolve(owner, &lanes).await };
-        self.world.carry(self.seat, "absolve", work).await
+        self.world.log(|| format!("{} clears {lanes:?}", self.seat));
+        let work = move |store: crate::MemoryStore| async move { store.clear_quarantine(owner, &lanes).await };
+        self.world.carry(self.seat, "clear_quarantine", work).await
     }
 
-    async fn suspect(&self, owner: OwnerId, lane: Lane, rows: &[Place]) -> Result<()> {
+    async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()> {
         let rows = rows.to_vec();
         self.world.log(|| {
             let names = rows.iter().map(|row| self.world.name_of(row.id.uuid()));
             let names: Vec<String> = names.collect();
-            format!("{} suspects [{}] of lane {lane}", self.seat, names.join(", "))
+            format!(
+                "{} quarantined messages [{}] of lane {lane}",
+                self.seat,
+                names.join(", ")
+            )
         });
-        let work = move |store: crate::MemoryStore| async move { store.suspect(owner, lane, &rows).await };
-        self.world.carry(self.seat, "suspect", work).await
+        let work = move |store: crate::MemoryStore| async move { store.quarantine(owner, lane, &rows).await };
+        self.world.carry(self.seat, "quarantined", work).await
+    }
+
+    fn keeps_delivered(&self) -> bool {
+        self.world.store.keeps_delivered()
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -151,6 +160,12 @@ impl RelayStore for Far {
         let paused = self.world.carry(self.seat, "paused", work).await?;
         self.world.knows_paused(self.seat, &paused);
         Ok(paused)
+    }
+
+    async fn write_figures(&self, owner: OwnerId, figures: &Figures) -> Result<()> {
+        let figures = figures.clone();
+        let work = move |store: crate::MemoryStore| async move { store.write_figures(owner, &figures).await };
+        self.world.carry(self.seat, "figures", work).await
     }
 
     async fn clean(&self, limit: usize) -> Result<u64> {
@@ -206,13 +221,13 @@ impl FarReader {
     fn garble(&self, page: &mut Page) {
         let state = self.world.state();
         for row in &mut page.rows {
-            let (Row::Message(delivery) | Row::Expired(delivery)) = &*row else {
+            let (Row::Message(outgoing) | Row::Expired(outgoing)) = &*row else {
                 continue;
             };
-            let note = state.ledger.find(delivery.id).map(|n| &state.ledger.notes[n]);
+            let note = state.ledger.find(outgoing.id).map(|n| &state.ledger.notes[n]);
             if !state.healed && note.is_some_and(|note| note.draft.temper == Temper::Garbled) {
                 *row = Row::Unreadable {
-                    place: delivery.place.clone(),
+                    row_ref: outgoing.row_ref.clone(),
                     why: "the simulation garbled it".to_owned(),
                 };
             }
@@ -221,8 +236,8 @@ impl FarReader {
         if !page.rows.is_empty() {
             self.world.log(|| {
                 let name = |row: &Row| {
-                    let place = row.place();
-                    format!("{}@{:?}", self.world.name_of(place.id.uuid()), place.room)
+                    let row_ref = row.row_ref();
+                    format!("{}@{:?}", self.world.name_of(row_ref.id.uuid()), row_ref.table)
                 };
                 let rows: Vec<String> = page.rows.iter().map(name).collect();
                 format!("{} reads {}", self.seat, rows.join(", "))

@@ -37,8 +37,8 @@ pub enum Rule {
     StandsStill,
     /// Nothing panics, and no relay ends by itself.
     Survives,
-    /// When nothing is left, nothing is in hand.
-    InHand,
+    /// When nothing is left, nothing is in flight.
+    InFlight,
     /// A relay that is told to stop does so in time and leaves nothing behind.
     StopsCleanly,
 }

@@ -58,6 +58,8 @@ pub(super) struct State {
     /// How often owners of each lane were killed.
     pub(super) kills: Vec<u32>,
     pub(super) failed_over: bool,
+    /// When a relay was last told that none lives which has the routes that the others lack.
+    pub(super) no_route: Option<Instant>,
 }
 
 /// A call of a sink that is under way.
@@ -87,6 +89,7 @@ impl World {
             progress: now,
             kills: vec![0; lanes],
             failed_over: false,
+            no_route: None,
         };
         Arc::new(Self {
             store,
@@ -147,6 +150,11 @@ impl State {
         let what = what.into();
         self.note(at, || format!("!! {rule:?}: {what}"));
         self.violation.get_or_insert(Violation { rule, what, at });
+    }
+
+    /// Whether what only one relay has a route for may just have been taken for unroutable: then it holds up nobody.
+    pub(super) fn may_have_no_route(&self) -> bool {
+        self.no_route.is_some_and(|at| at.elapsed() <= LEASE * 2)
     }
 
     /// Whether leases may have been void in the time of a lease before now.

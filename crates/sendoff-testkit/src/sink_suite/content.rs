@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::envelope::rfc3339;
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_wire::Format;
 use tokio::time::Instant;
 
 use super::copy::Copy;
-use super::message::{batch, delivery};
+use super::message::{batch, outgoing};
 use super::registry::cases;
 use super::scene::{Scene, publish};
 use super::{HeaderText, Received};
@@ -32,10 +32,10 @@ async fn every_format_keeps_the_whole_message(mut scene: Scene) {
             "{format:?}"
         );
         let others = *format;
-        for delivery in &sent {
-            let own = own_copy(&mut scene, delivery).await;
-            let own = own.unwrap_or_else(|| panic!("{others:?}: {} was not received", delivery.topic));
-            compare(delivery, &Copy::read(&own, *format, scene.capabilities), *format);
+        for outgoing in &sent {
+            let own = own_copy(&mut scene, outgoing).await;
+            let own = own.unwrap_or_else(|| panic!("{others:?}: {} was not received", outgoing.topic));
+            compare(outgoing, &Copy::read(&own, *format, scene.capabilities), *format);
         }
         sink.close().await;
     }
@@ -43,8 +43,8 @@ async fn every_format_keeps_the_whole_message(mut scene: Scene) {
 
 /// What a consumer got of this message. The broker may still hold what was written in another format, and may hand a
 /// message on a moment after it confirmed it.
-async fn own_copy(scene: &mut Scene, delivery: &Delivery) -> Option<Received> {
-    let id = delivery.id.to_string();
+async fn own_copy(scene: &mut Scene, outgoing: &Outgoing) -> Option<Received> {
+    let id = outgoing.id.to_string();
     let deadline = Instant::now() + Duration::from_secs(5);
     loop {
         let own = scene.broker.received().await.into_iter().find(|received| {
@@ -59,46 +59,46 @@ async fn own_copy(scene: &mut Scene, delivery: &Delivery) -> Option<Received> {
 }
 
 /// Messages with something special about them; the topic says what.
-fn specimens(scene: &Scene) -> Vec<Arc<Delivery>> {
+fn specimens(scene: &Scene) -> Vec<Arc<Outgoing>> {
     let mut specimens = Vec::new();
-    let mut add = |topic: &str, payload: &[u8], change: &dyn Fn(&mut Delivery)| {
-        let mut specimen = delivery(payload.to_vec());
+    let mut add = |topic: &str, payload: &[u8], change: &dyn Fn(&mut Outgoing)| {
+        let mut specimen = outgoing(payload.to_vec());
         specimen.topic = format!("suite.{topic}");
         change(&mut specimen);
         specimens.push(Arc::new(specimen));
     };
-    let binary = |delivery: &mut Delivery| delivery.content_type = Some("application/octet-stream".to_owned());
+    let binary = |outgoing: &mut Outgoing| outgoing.content_type = Some("application/octet-stream".to_owned());
     add("json", br#"{"total": 12.50, "b": 1, "a": 2}"#, &|_| {});
     add("indented", b"{\n  \"a\": 1\n}", &|_| {});
     add("empty", b"", &binary);
     add("nul", b"\0before\0\0after\0", &binary);
     add("bytes", &(0..=255).collect::<Vec<u8>>(), &binary);
-    add("text", "gr\u{fc}n \u{1f980}".as_bytes(), &|delivery| {
-        delivery.content_type = Some("text/plain; charset=utf-8".to_owned());
+    add("text", "gr\u{fc}n \u{1f980}".as_bytes(), &|outgoing| {
+        outgoing.content_type = Some("text/plain; charset=utf-8".to_owned());
     });
-    add("key", b"{}", &|delivery| delivery.key = Some("customer-7".to_owned()));
-    add("event", b"{}", &|delivery| {
-        delivery.key = Some("order:42".to_owned());
-        delivery.aggregate_type = Some("order".to_owned());
-        delivery.aggregate_id = Some("42".to_owned());
-        delivery.schema_version = Some(3);
+    add("key", b"{}", &|outgoing| outgoing.key = Some("customer-7".to_owned()));
+    add("event", b"{}", &|outgoing| {
+        outgoing.key = Some("order:42".to_owned());
+        outgoing.aggregate_type = Some("order".to_owned());
+        outgoing.aggregate_id = Some("42".to_owned());
+        outgoing.schema_version = Some(3);
     });
-    add("headers", b"{}", &|delivery| {
-        delivery
+    add("headers", b"{}", &|outgoing| {
+        outgoing
             .headers
             .insert("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
-        delivery.headers.insert("x-tenant", "7; a=\"b\", c");
-        delivery.headers.insert("empty", "");
+        outgoing.headers.insert("x-tenant", "7; a=\"b\", c");
+        outgoing.headers.insert("empty", "");
     });
     if scene.capabilities.formats.contains(&Format::CloudEvents) {
-        add("attributes", b"{}", &|delivery| {
+        add("attributes", b"{}", &|outgoing| {
             // Named like attributes of CloudEvents, and like the extension that keeps such headers.
             for name in ["id", "type", "subject", "dataschema", "sendoffheaders"] {
-                delivery.headers.insert(name, "mine");
+                outgoing.headers.insert(name, "mine");
             }
         });
     }
-    add("context", b"{}", &|delivery| {
+    add("context", b"{}", &|outgoing| {
         let context = [
             ("traceparent", "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"),
             ("tracestate", "rojo=00f067aa0ba902b7,congo=t61rcWkgMzE"),
@@ -107,22 +107,22 @@ fn specimens(scene: &Scene) -> Vec<Arc<Delivery>> {
             ("log-context", r#"{"request_id":"a-1","tries":2,"path":"/a?b=%20c"}"#),
         ];
         for (name, value) in context {
-            delivery.headers.insert(name, value);
+            outgoing.headers.insert(name, value);
         }
     });
     if scene.capabilities.headers == HeaderText::Unicode {
-        add("unicode", b"{}", &|delivery| {
-            delivery.headers.insert("x-name", "gr\u{fc}n \u{1f980} \u{4e2d}");
+        add("unicode", b"{}", &|outgoing| {
+            outgoing.headers.insert("x-name", "gr\u{fc}n \u{1f980} \u{4e2d}");
         });
-        add("odd", b"{}", &|delivery| {
-            delivery.headers.insert("x-note", "one\r\nx-forged: 100%, two ");
-            delivery.headers.insert("odd, n\u{e4}me: 5%", "x");
+        add("odd", b"{}", &|outgoing| {
+            outgoing.headers.insert("x-note", "one\r\nx-forged: 100%, two ");
+            outgoing.headers.insert("odd, n\u{e4}me: 5%", "x");
         });
     }
     specimens
 }
 
-fn compare(sent: &Delivery, copy: &Copy, format: Format) {
+fn compare(sent: &Outgoing, copy: &Copy, format: Format) {
     let what = format!("{format:?} {}", sent.topic);
     assert_eq!(copy.id, sent.id, "{what}");
     assert_eq!(copy.topic, sent.topic, "{what}");

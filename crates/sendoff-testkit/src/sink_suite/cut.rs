@@ -45,14 +45,14 @@ async fn survives(mut scene: Scene, cut: impl Fn(&Scene, u64, u64)) {
         .iter()
         .zip(&outcomes)
         .filter(|(_, outcome)| **outcome != Outcome::Delivered)
-        .map(|(delivery, _)| delivery.clone())
+        .map(|(outgoing, _)| outgoing.clone())
         .collect();
     let rounds = scene.deliver(&sink, &failed).await;
     scene.copies_of(&sent).await;
 
     let counts = scene.counts().await;
-    for (delivery, outcome) in sent.iter().zip(&outcomes) {
-        let copies = counts[&delivery.id];
+    for (outgoing, outcome) in sent.iter().zip(&outcomes) {
+        let copies = counts[&outgoing.id];
         match outcome {
             // Those that the cut left without a confirm the sink itself may send again, in two parts, and no more.
             Outcome::Delivered => assert!(copies <= 2, "a delivered message was sent {copies} times"),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 
 use super::message::{batch, numbered};
 use super::registry::cases;
@@ -30,7 +30,7 @@ async fn a_message_with_a_header_of_a_megabyte_harms_no_other(scene: Scene) {
 }
 
 /// Publishes it in the middle of others. Whatever becomes of it, they are delivered, and the sink is neither down nor broken.
-async fn harms_no_other(mut scene: Scene, change: impl Fn(&mut Delivery)) {
+async fn harms_no_other(mut scene: Scene, change: impl Fn(&mut Outgoing)) {
     let sink = scene.connected_sink().await;
     let mut message = (*numbered(666)).clone();
     change(&mut message);

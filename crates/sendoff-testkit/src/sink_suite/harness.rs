@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use sendoff::{Delivery, Result, Sink};
+use sendoff::{Outgoing, Result, Sink};
 use sendoff_wire::Format;
 
 /// What a sink has, as far as sinks may differ.
@@ -100,7 +100,7 @@ pub trait Broker: Send + Sync {
     async fn received(&mut self) -> Vec<Received>;
 
     /// Changes a message so that nobody can receive it. Only with [`Capabilities::unroutable`].
-    fn make_unroutable(&self, _delivery: &mut Delivery) {
+    fn make_unroutable(&self, _delivery: &mut Outgoing) {
         panic!("a harness that declares `unroutable` says how to make a message so");
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use tokio::time::{sleep, timeout};
 
 use super::message::batch;
@@ -19,7 +19,7 @@ cases![
 
 async fn batches_at_the_same_time_keep_their_outcomes_apart(mut scene: Scene) {
     let sink = scene.sink();
-    let mut delivered: Vec<Arc<Delivery>> = Vec::new();
+    let mut delivered: Vec<Arc<Outgoing>> = Vec::new();
     for _ in 0..5 {
         let good = batch(50);
         // All refused, if there is something to refuse.

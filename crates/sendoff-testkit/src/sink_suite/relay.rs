@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::store::{Backlog, RelayStore};
-use sendoff::{Delivery, Message, Outcome, Pattern, Sink, Uuid};
-use sendoff_relay::{HeadPolicy, Relay, RetryPolicy, RunReport, Settings, SinkSettings, TopicPolicy};
+use sendoff::{Message, Outcome, Outgoing, Pattern, Sink, Uuid};
+use sendoff_relay::{OnFailure, Relay, RetryPolicy, RunReport, Settings, SinkSettings, TopicPolicy};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -54,13 +54,13 @@ async fn emit_numbers(
     emitted.extend(ids.into_iter().map(sendoff::Emitted::id));
 }
 
-/// A sink that takes everything, for the other leg of each message.
+/// A sink that takes everything, for the other delivery of each message.
 #[derive(Default)]
 struct Steady(AtomicUsize);
 
 #[async_trait]
 impl Sink for Steady {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         self.0.fetch_add(batch.len(), Ordering::SeqCst);
         vec![Outcome::Delivered; batch.len()]
     }
@@ -91,7 +91,7 @@ fn start(store: &MemoryStore, sink: Arc<dyn Sink>, steady: Arc<Steady>) -> (Runn
                 attempts: 1000,
                 ..RetryPolicy::default()
             },
-            head: HeadPolicy::Block,
+            on_failure: OnFailure::Block,
         })
         .settings(Settings::default())
         .build()

@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::{Delivery, Outcome, Sink, Uuid};
+use sendoff::{Outcome, Outgoing, Sink, Uuid};
 use sendoff_wire::Format;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -69,7 +69,7 @@ impl Scene {
     }
 
     /// A message that can never be delivered, if the sink can tell one.
-    pub(super) fn poison(&self) -> Option<Arc<Delivery>> {
+    pub(super) fn poison(&self) -> Option<Arc<Outgoing>> {
         let mut poison = (*numbered(666)).clone();
         if self.capabilities.unroutable {
             self.broker.make_unroutable(&mut poison);
@@ -89,11 +89,11 @@ impl Scene {
     }
 
     /// Waits until all of these have been received, and returns the first copy of each, in the order of the batch.
-    pub(super) async fn copies_of(&mut self, batch: &[Arc<Delivery>]) -> Vec<Copy> {
+    pub(super) async fn copies_of(&mut self, batch: &[Arc<Outgoing>]) -> Vec<Copy> {
         let began = Instant::now();
         loop {
             let copies = self.copies().await;
-            let first = |delivery: &Arc<Delivery>| copies.iter().find(|copy| copy.id == delivery.id).cloned();
+            let first = |outgoing: &Arc<Outgoing>| copies.iter().find(|copy| copy.id == outgoing.id).cloned();
             let found: Vec<Copy> = batch.iter().filter_map(first).collect();
             if found.len() == batch.len() {
                 return found;
@@ -119,14 +119,14 @@ impl Scene {
     }
 
     /// Publishes what is not delivered yet, again and again, until all is. Returns how often each message was published.
-    pub(super) async fn deliver(&self, sink: &Arc<dyn Sink>, batch: &[Arc<Delivery>]) -> usize {
-        let mut left: Vec<Arc<Delivery>> = batch.to_vec();
+    pub(super) async fn deliver(&self, sink: &Arc<dyn Sink>, batch: &[Arc<Outgoing>]) -> usize {
+        let mut left: Vec<Arc<Outgoing>> = batch.to_vec();
         let (began, mut rounds) = (Instant::now(), 0);
         while !left.is_empty() {
             let outcomes = publish(sink, &left).await;
             rounds += 1;
             let delivered: HashSet<Uuid> = delivered(&left, &outcomes).collect();
-            left.retain(|delivery| !delivered.contains(&delivery.id));
+            left.retain(|outgoing| !delivered.contains(&outgoing.id));
             let waited = began.elapsed();
             assert!(waited < PATIENCE, "not delivered after {waited:?}: {outcomes:?}");
             if !left.is_empty() {
@@ -138,7 +138,7 @@ impl Scene {
 }
 
 /// Publishes, and checks what holds always: it ends, and there is an outcome for each.
-pub(super) async fn publish(sink: &Arc<dyn Sink>, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+pub(super) async fn publish(sink: &Arc<dyn Sink>, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
     let outcomes = timeout(PATIENCE, sink.publish(batch)).await;
     let outcomes = outcomes.unwrap_or_else(|_| panic!("publish has not ended after {PATIENCE:?}"));
     assert_eq!(outcomes.len(), batch.len(), "one outcome a message: {outcomes:?}");
@@ -146,12 +146,12 @@ pub(super) async fn publish(sink: &Arc<dyn Sink>, batch: &[Arc<Delivery>]) -> Ve
 }
 
 /// Which messages were delivered.
-pub(super) fn delivered<'a>(batch: &'a [Arc<Delivery>], outcomes: &'a [Outcome]) -> impl Iterator<Item = Uuid> + 'a {
+pub(super) fn delivered<'a>(batch: &'a [Arc<Outgoing>], outcomes: &'a [Outcome]) -> impl Iterator<Item = Uuid> + 'a {
     batch
         .iter()
         .zip(outcomes)
         .filter(|(_, outcome)| **outcome == Outcome::Delivered)
-        .map(|(delivery, _)| delivery.id)
+        .map(|(outgoing, _)| outgoing.id)
 }
 
 /// The words of an outcome.

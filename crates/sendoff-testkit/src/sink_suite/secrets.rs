@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Outcome, Outgoing, Sink};
 use tokio::time::timeout;
 
 use super::message::numbered;
@@ -14,12 +14,12 @@ cases![reasons_hold_no_payload, reasons_hold_no_password];
 
 const CANARY: &str = "canary-6f1d";
 
-fn with_canary(delivery: &Delivery) -> Arc<Delivery> {
-    let mut delivery = delivery.clone();
-    let rest = delivery.payload.slice(delivery.payload.len().min(50)..);
-    delivery.payload = [b"\"".as_slice(), CANARY.as_bytes(), &rest, b"\""].concat().into();
-    delivery.headers.insert("x-secret", CANARY);
-    delivery.into()
+fn with_canary(outgoing: &Outgoing) -> Arc<Outgoing> {
+    let mut outgoing = outgoing.clone();
+    let rest = outgoing.payload.slice(outgoing.payload.len().min(50)..);
+    outgoing.payload = [b"\"".as_slice(), CANARY.as_bytes(), &rest, b"\""].concat().into();
+    outgoing.headers.insert("x-secret", CANARY);
+    outgoing.into()
 }
 
 fn is_clean(outcomes: &[Outcome]) {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{CleanCount, Cleaned, Command, DeadReason, Filter, Status, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, DeadReason, Filter, Retention, Status};
 
 use super::Setup;
 use super::manual_relay::dead;
@@ -22,11 +22,11 @@ cases![
         with Setup { dead_retention: Some(Duration::ZERO), ..Setup::PLAIN },
     a_relay_keeps_dead_letters_as_long_as_it_is_told_to
         with Setup { dead_retention: Some(Duration::from_secs(86_400)), ..Setup::PLAIN },
-    old_notes_of_consumers_go needs Sql with Setup { inbox_window: Some(Duration::from_secs(1)), ..Setup::PLAIN },
+    old_notes_of_consumers_go needs Sql with Setup { inbox_retention: Some(Duration::from_secs(1)), ..Setup::PLAIN },
     an_operator_cleans_up_old_notes_of_consumers needs Sql,
 ];
 
-const ALL: Windows = Windows {
+const ALL: Retention = Retention {
     delivered: Some(Duration::ZERO),
     dead: Some(Duration::ZERO),
     dedup: true,
@@ -42,7 +42,7 @@ async fn ended(scene: &Scene, delivered: usize, died: usize) -> CaseResult {
     relay
         .settle_as(&dead(DeadReason::Permanent, false), &read[delivered..])
         .await?;
-    relay.store.retire(relay.owner).await?;
+    relay.store.deregister(relay.owner).await?;
     // The clock of a database may stand still for a moment.
     tokio::time::sleep(super::scene::TICK).await;
     Ok(())
@@ -72,18 +72,18 @@ async fn what_is_not_old_stays(scene: Scene) -> CaseResult {
     ended(&scene, 2, 2).await?;
     scene.emit([plain("t").idempotency_key("a")]).await?;
     let day = Some(Duration::from_secs(86_400));
-    let windows = Windows {
+    let retention = Retention {
         delivered: day,
         dead: day,
         dedup: true,
         inbox: day,
     };
     let operate = &scene.subject.operate;
-    let cleaned = operate.clean_up(&windows, 100, &mut Command::by("suite")).await?;
+    let cleaned = operate.clean_up(&retention, 100, &mut Command::by("suite")).await?;
     assert_eq!(cleaned, Cleaned::default());
-    let messages = Windows {
+    let messages = Retention {
         dedup: false,
-        ..windows
+        ..retention
     };
     assert_eq!(operate.clean_count(&messages).await?, CleanCount { old: 0, all: 4 });
     assert_eq!(operate.count(&Filter::default()).await?, 5);
@@ -95,12 +95,12 @@ async fn what_nobody_asked_for_stays(scene: Scene) -> CaseResult {
     ended(&scene, 2, 3).await?;
     let operate = &scene.subject.operate;
     let none = operate
-        .clean_up(&Windows::default(), 100, &mut Command::by("suite"))
+        .clean_up(&Retention::default(), 100, &mut Command::by("suite"))
         .await?;
     assert_eq!(none, Cleaned::default());
-    let only_dead = Windows {
+    let only_dead = Retention {
         dead: ALL.dead,
-        ..Windows::default()
+        ..Retention::default()
     };
     assert_eq!(
         operate
@@ -126,9 +126,9 @@ async fn a_dead_letter_that_blocks_is_never_cleaned_up(scene: Scene) -> CaseResu
         .clean_up(&ALL, 100, &mut Command::by("suite"))
         .await?;
     assert_eq!(cleaned.deleted, 1);
-    let dead = Windows {
+    let dead = Retention {
         dead: ALL.dead,
-        ..Windows::default()
+        ..Retention::default()
     };
     let left = scene.subject.operate.clean_count(&dead).await?;
     assert_eq!(left, CleanCount { old: 0, all: 1 });
@@ -143,7 +143,7 @@ async fn a_delivered_message_can_be_seen(scene: Scene) -> CaseResult {
         status: Some(Status::Delivered),
         ..Filter::default()
     };
-    let listed = scene.subject.operate.list(&delivered, 10, 0).await?.messages;
+    let listed = scene.subject.operate.list(&delivered, 10).await?.messages;
     assert_eq!((listed.len(), listed[0].topic.as_str()), (1, "t"));
     assert!(listed[0].ended_at.is_some_and(|at| at + super::scene::TICK >= before));
     let found = scene.find_one(listed[0].id.expect("an id")).await?;
@@ -196,7 +196,7 @@ async fn a_relay_cleans_up_old_dead_letters_where_it_is_told_to(scene: Scene) ->
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(1).await;
     relay.settle_as(&dead(DeadReason::Permanent, true), &read).await?;
-    relay.store.retire(relay.owner).await?;
+    relay.store.deregister(relay.owner).await?;
     ended(&scene, 0, 5).await?;
     for expected in [2, 2, 1, 0] {
         assert_eq!(scene.subject.relay.clean(2).await?, expected);
@@ -231,9 +231,9 @@ async fn note_five_messages(scene: &Scene) -> CaseResult {
 async fn an_operator_cleans_up_old_notes_of_consumers(scene: Scene) -> CaseResult {
     note_five_messages(&scene).await?;
     let operate = &scene.subject.operate;
-    let of_age = |age| Windows {
+    let of_age = |age| Retention {
         inbox: Some(age),
-        ..Windows::default()
+        ..Retention::default()
     };
     let young = operate
         .clean_up(&of_age(Duration::from_secs(3600)), 100, &mut Command::by("suite"))

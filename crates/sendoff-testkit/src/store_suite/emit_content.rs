@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Command, DeadReason, Delivery, Status};
+use sendoff::store::{Command, DeadReason, Outgoing, Status};
 use sendoff::{ErrorKind, Event, Headers, Message, Uuid};
 
-use super::manual_relay::{dead, leg, retry};
+use super::manual_relay::{dead, retry, sink};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, plain};
 
@@ -82,12 +82,12 @@ fn texts() -> Vec<String> {
     texts
 }
 
-async fn read_back(scene: &Scene, messages: Vec<Message>) -> sendoff::Result<Vec<Delivery>> {
+async fn read_back(scene: &Scene, messages: Vec<Message>) -> sendoff::Result<Vec<Outgoing>> {
     let ids: Vec<Uuid> = messages.iter().map(Message::id).collect();
     scene.emit(messages).await?;
     let mut read = scene.relay().await?.read_messages(ids.len()).await;
-    read.sort_by_key(|delivery| ids.iter().position(|id| *id == delivery.id));
-    assert_eq!(read.iter().map(|delivery| delivery.id).collect::<Vec<_>>(), ids);
+    read.sort_by_key(|outgoing| ids.iter().position(|id| *id == outgoing.id));
+    assert_eq!(read.iter().map(|outgoing| outgoing.id).collect::<Vec<_>>(), ids);
     Ok(read)
 }
 
@@ -103,47 +103,47 @@ async fn every_field_comes_out_as_it_went_in(scene: Scene) -> CaseResult {
     let raw = Message::bytes("blob", "application/octet-stream", vec![1, 2]).priority(i16::MAX);
     scene.emit([event.clone(), raw.clone()]).await?;
     let read = scene.relay().await?.read_messages(2).await;
-    let find = |id: Uuid| read.iter().find(|delivery| delivery.id == id).expect("it is read");
-    let delivery = find(event.id());
-    assert_eq!(delivery.topic, "order.placed");
-    assert_eq!(delivery.payload, event.payload());
+    let find = |id: Uuid| read.iter().find(|outgoing| outgoing.id == id).expect("it is read");
+    let outgoing = find(event.id());
+    assert_eq!(outgoing.topic, "order.placed");
+    assert_eq!(outgoing.payload, event.payload());
     assert_eq!(
-        (delivery.content_type.as_deref(), delivery.content_type()),
+        (outgoing.content_type.as_deref(), outgoing.content_type()),
         (None, "application/json")
     );
-    assert_eq!(&delivery.headers, event.headers_ref());
-    assert_eq!(delivery.key.as_deref(), Some("order:4-2"));
-    assert_eq!(delivery.aggregate_type.as_deref(), Some("order"));
-    assert_eq!(delivery.aggregate_id.as_deref(), Some("4-2"));
-    assert_eq!(delivery.schema_version, Some(i32::MAX));
-    assert_eq!(delivery.idempotency_key.as_deref(), Some("order:4-2"));
-    assert_eq!(delivery.priority, i16::MIN);
-    assert_eq!((delivery.max_attempts, delivery.attempts), (Some(32_767), 0));
-    let read_expires = delivery.expires_at.expect("it expires");
+    assert_eq!(&outgoing.headers, event.headers_ref());
+    assert_eq!(outgoing.key.as_deref(), Some("order:4-2"));
+    assert_eq!(outgoing.aggregate_type.as_deref(), Some("order"));
+    assert_eq!(outgoing.aggregate_id.as_deref(), Some("4-2"));
+    assert_eq!(outgoing.schema_version, Some(i32::MAX));
+    assert_eq!(outgoing.idempotency_key.as_deref(), Some("order:4-2"));
+    assert_eq!(outgoing.priority, i16::MIN);
+    assert_eq!((outgoing.max_attempts, outgoing.attempts), (Some(32_767), 0));
+    let read_expires = outgoing.expires_at.expect("it expires");
     let off = read_expires
         .duration_since(expires)
         .unwrap_or_else(|before| before.duration());
     assert!(off < Duration::from_micros(2), "{off:?}");
-    assert!(delivery.created_at >= before && delivery.created_at < before + Duration::from_secs(60));
-    let delivery = find(raw.id());
-    assert_eq!(delivery.content_type(), "application/octet-stream");
-    assert_eq!((delivery.priority, &delivery.payload[..]), (i16::MAX, &[1, 2][..]));
+    assert!(outgoing.created_at >= before && outgoing.created_at < before + Duration::from_secs(60));
+    let outgoing = find(raw.id());
+    assert_eq!(outgoing.content_type(), "application/octet-stream");
+    assert_eq!((outgoing.priority, &outgoing.payload[..]), (i16::MAX, &[1, 2][..]));
     Ok(())
 }
 
 async fn a_message_without_anything_has_nothing(scene: Scene) -> CaseResult {
     let read = read_back(&scene, vec![plain("t")]).await?;
-    let delivery = &read[0];
-    assert_eq!(delivery.headers, Headers::new());
+    let outgoing = &read[0];
+    assert_eq!(outgoing.headers, Headers::new());
     let texts = [
-        &delivery.key,
-        &delivery.aggregate_type,
-        &delivery.aggregate_id,
-        &delivery.idempotency_key,
+        &outgoing.key,
+        &outgoing.aggregate_type,
+        &outgoing.aggregate_id,
+        &outgoing.idempotency_key,
     ];
-    assert!(texts.into_iter().all(Option::is_none), "{delivery:#?}");
-    assert_eq!((delivery.schema_version, delivery.max_attempts), (None, None));
-    assert_eq!((delivery.expires_at, delivery.priority), (None, 0));
+    assert!(texts.into_iter().all(Option::is_none), "{outgoing:#?}");
+    assert_eq!((outgoing.schema_version, outgoing.max_attempts), (None, None));
+    assert_eq!((outgoing.expires_at, outgoing.priority), (None, 0));
     Ok(())
 }
 
@@ -168,8 +168,8 @@ async fn payloads_are_byte_identical_when_many_are_emitted_at_once(scene: Scene)
     };
     let read = read_back(&scene, messages(false).chain(messages(true)).collect()).await?;
     let expected = payloads().into_iter().chain(payloads());
-    for (delivery, payload) in read.iter().zip(expected) {
-        assert_eq!(delivery.payload, payload);
+    for (outgoing, payload) in read.iter().zip(expected) {
+        assert_eq!(outgoing.payload, payload);
     }
     Ok(())
 }
@@ -188,9 +188,9 @@ async fn a_payload_may_be_as_large_as_the_limit_and_no_larger(scene: Scene) -> C
     tx.rollback().await?;
     let fitting = vec![sized(LARGEST_PAYLOAD - 1), sized(LARGEST_PAYLOAD)];
     let read = read_back(&scene, fitting.clone()).await?;
-    for (delivery, message) in read.iter().zip(&fitting) {
+    for (outgoing, message) in read.iter().zip(&fitting) {
         assert!(
-            delivery.payload == message.payload(),
+            outgoing.payload == message.payload(),
             "{} bytes",
             message.payload().len()
         );
@@ -219,12 +219,12 @@ async fn keys_hold_any_text_and_stay_apart(scene: Scene) -> CaseResult {
     let messages: Vec<Message> = texts.iter().map(keyed).collect();
     let again: Vec<Message> = texts.iter().map(keyed).collect();
     let read = read_back(&scene, messages.clone()).await?;
-    for (delivery, text) in read.iter().zip(&texts) {
-        assert_eq!(delivery.key.as_ref(), Some(text));
-        assert_eq!(&delivery.topic, text);
-        assert_eq!(delivery.aggregate_type.as_ref(), Some(text));
-        assert_eq!(delivery.aggregate_id.as_ref(), Some(text));
-        assert_eq!(delivery.idempotency_key.as_ref(), Some(text));
+    for (outgoing, text) in read.iter().zip(&texts) {
+        assert_eq!(outgoing.key.as_ref(), Some(text));
+        assert_eq!(&outgoing.topic, text);
+        assert_eq!(outgoing.aggregate_type.as_ref(), Some(text));
+        assert_eq!(outgoing.aggregate_id.as_ref(), Some(text));
+        assert_eq!(outgoing.idempotency_key.as_ref(), Some(text));
     }
     for (emitted, message) in scene.emit(again).await?.iter().zip(&messages) {
         assert!(emitted.is_duplicate());
@@ -243,13 +243,13 @@ async fn payloads_survive_a_retry_and_a_dead_letter(scene: Scene) -> CaseResult 
     let mut relay = scene.relay().await?;
     let ready = relay.read_messages(messages.len()).await;
     relay.settle_as(&retry(Duration::ZERO), &ready).await?;
-    let check = |read: &[Delivery]| {
+    let check = |read: &[Outgoing]| {
         for message in &messages {
-            let delivery = read
+            let outgoing = read
                 .iter()
-                .find(|delivery| delivery.id == message.id())
+                .find(|outgoing| outgoing.id == message.id())
                 .expect("it is read");
-            assert_eq!((&delivery.payload, &delivery.headers), (message.payload(), &headers));
+            assert_eq!((&outgoing.payload, &outgoing.headers), (message.payload(), &headers));
         }
     };
     let retried = relay.read_messages(messages.len()).await;
@@ -284,15 +284,15 @@ async fn a_key_that_is_too_long_is_refused_when_it_is_written(scene: Scene) -> C
     }
     // It waits, holds others up, and dies.
     let mut relay = scene.relay().await?;
-    for delivery in relay.read_messages(2).await {
-        assert!(longest.contains(delivery.key.as_ref().expect("it has one")));
-        let legs = vec![
-            leg("a", retry(Duration::from_secs(3600))),
-            leg("b", dead(DeadReason::Permanent, true)),
+    for outgoing in relay.read_messages(2).await {
+        assert!(longest.contains(outgoing.key.as_ref().expect("it has one")));
+        let deliveries = vec![
+            sink("a", retry(Duration::from_secs(3600))),
+            sink("b", dead(DeadReason::Permanent, true)),
         ];
         assert!(
             relay
-                .settle(&[relay.settlement(&delivery, legs)])
+                .settle(&[relay.settlement(&outgoing, deliveries)])
                 .await?
                 .lost
                 .is_empty()
@@ -328,7 +328,7 @@ async fn what_is_too_large_is_refused_by_its_name_when_it_is_written(scene: Scen
     let bytes = ("headers", headers(200, 65_536), headers(200, 65_537));
     let count = ("headers", headers(256, 0), headers(257, 0));
     // Idempotency keys are of a topic, whichever table it is.
-    for (table, topic) in [("outbox_message", "m"), ("outbox_item", "i")] {
+    for (table, topic) in [("outbox_message", "m"), ("outbox_job", "i")] {
         for (column, largest, too_large) in texts.iter().chain([&bytes, &count]) {
             let insert = |value: &str| match *column {
                 "topic" => format!("INSERT INTO {table} (topic, payload) VALUES ('{value}', '')"),

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::store::Backlog;
-use sendoff::{Emitted, ErrorKind, Message, OnDuplicate};
+use sendoff::{Emitted, ErrorKind, Event, Message, OnDuplicate};
 
 use super::Setup;
 use super::registry::{CaseResult, cases};
@@ -12,6 +12,7 @@ use super::scene::{Scene, eventually, persistently, plain};
 cases![
     a_duplicate_is_reported_with_the_first_id,
     a_duplicate_fails_if_it_is_asked_to,
+    a_second_event_of_an_aggregate_fails_and_the_transaction_goes_on,
     a_duplicate_within_one_call_is_found,
     a_duplicate_is_found_after_the_first_was_delivered,
     another_topic_is_no_duplicate,
@@ -49,6 +50,22 @@ async fn a_duplicate_fails_if_it_is_asked_to(scene: Scene) -> CaseResult {
     tx.emit(&[plain("after")]).await?;
     tx.commit().await?;
     assert_eq!(ready(&scene).await?, 2);
+    Ok(())
+}
+
+async fn a_second_event_of_an_aggregate_fails_and_the_transaction_goes_on(scene: Scene) -> CaseResult {
+    let updated = || Event::new("order", 42, "order.updated");
+    let first = scene.emit([updated().into()]).await?[0].id();
+    let mut tx = scene.subject.emit.begin().await?;
+    let error = tx.emit(&[plain("before"), updated().into(), plain("after")]).await;
+    let error = error.expect_err("nobody chose its key, so nobody would look for a report");
+    assert_eq!(error.kind(), ErrorKind::Duplicate);
+    assert!(error.to_string().contains(&first.to_string()), "{error}");
+    let report = tx.emit(&[updated().on_duplicate(OnDuplicate::Report).into()]).await?;
+    assert_eq!(report, [Emitted::Duplicate { first }]);
+    tx.emit(&[updated().repeatable().into()]).await?;
+    tx.commit().await?;
+    assert_eq!(ready(&scene).await?, 4);
     Ok(())
 }
 

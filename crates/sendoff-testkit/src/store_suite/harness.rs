@@ -16,8 +16,10 @@ pub struct Capabilities {
     pub migrations: bool,
     /// Several transactions may have written something and be open at the same time.
     pub concurrent_transactions: bool,
-    /// The store has work items: [`Subject::work`] is there.
-    pub items: bool,
+    /// The store has jobs: [`Subject::work`] is there.
+    pub jobs: bool,
+    /// Relays can write figures, and operators get an overview.
+    pub figures: bool,
 }
 
 /// How a database is to be set up for a case.
@@ -32,7 +34,9 @@ pub struct Setup {
     /// How long idempotency keys are remembered, in whole seconds; `None` is the store's default.
     pub dedup_window: Option<Duration>,
     /// How long notes of consumers are remembered, in the same way.
-    pub inbox_window: Option<Duration>,
+    pub inbox_retention: Option<Duration>,
+    /// How often a job is tried that has no limit of its own; `None` is the store's default.
+    pub job_max_attempts: Option<u16>,
 }
 
 impl Setup {
@@ -42,7 +46,8 @@ impl Setup {
         keep_delivered: false,
         dead_retention: None,
         dedup_window: None,
-        inbox_window: None,
+        inbox_retention: None,
+        job_max_attempts: None,
     };
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sendoff::store::{Backlog, Filter, Status};
 use sendoff::{Message, Outcome};
-use sendoff_relay::{HeadPolicy, Settings};
+use sendoff_relay::{OnFailure, Settings};
 use tokio_util::sync::CancellationToken;
 
 use super::Subject;
@@ -60,7 +60,7 @@ fn noting(recorder: &Recorder) -> ScriptedSink {
     let recorder = recorder.clone();
     ScriptedSink::new().observer(move |publication| {
         if publication.arrived() {
-            recorder.arrived(sent(&publication.delivery));
+            recorder.arrived(sent(&publication.outgoing));
         }
     })
 }
@@ -82,7 +82,7 @@ async fn note_dead_letters(scene: &Scene, recorder: &Recorder) -> sendoff::Resul
         status: Some(Status::Dead),
         ..Filter::default()
     };
-    let letters = scene.subject.operate.list(&dead, 1_000_000, 0).await?.messages;
+    let letters = scene.subject.operate.list(&dead, 1_000_000).await?.messages;
     for letter in &letters {
         let n = String::from_utf8_lossy(&letter.payload).parse().expect("a number");
         recorder.died(Sent::new(letter.key.clone().expect("a key"), n));
@@ -111,7 +111,7 @@ async fn eight_relays_keep_the_order_of_a_thousand_keys(scene: Scene) -> CaseRes
     let mut running = Vec::new();
     for n in 0..8 {
         let store = scene.second().await?.subject.relay;
-        let builder = relay(store, &sink).default_policy(policy(HeadPolicy::Skip));
+        let builder = relay(store, &sink).default_policy(policy(OnFailure::Skip));
         running.push(Running::start(builder.name(format!("relay {n}")).settings(Settings {
             seed: Some(n),
             ..settings()
@@ -131,7 +131,7 @@ async fn eight_relays_keep_the_order_of_a_thousand_keys(scene: Scene) -> CaseRes
     // Some come and go meanwhile, so that lanes change hands under load.
     for _ in 0..2 {
         let store = scene.second().await?.subject.relay;
-        let extra = Running::start(relay(store, &sink).default_policy(policy(HeadPolicy::Skip)));
+        let extra = Running::start(relay(store, &sink).default_policy(policy(OnFailure::Skip)));
         tokio::time::sleep(Duration::from_millis(300)).await;
         extra.stop().await?;
         running.remove(0).stop().await?;
@@ -193,7 +193,7 @@ async fn a_relay_that_is_killed_loses_nothing(scene: Scene) -> CaseResult {
         lease: Duration::from_secs(2),
         heartbeat: Duration::from_millis(200),
         batch: 50,
-        window: 150,
+        max_in_flight: 150,
         // Kills in a row are no proof against a message here.
         crash_limit: 100,
         ..settings()
@@ -203,7 +203,7 @@ async fn a_relay_that_is_killed_loses_nothing(scene: Scene) -> CaseResult {
     for kill in 1..=KILLS {
         let killed = CancellationToken::new();
         let relay = start_mortal(scene.subject.clone(), sink.clone(), mortal.clone(), killed.clone());
-        // Under load: it is killed when it has delivered something, with more in hand.
+        // Under load: it is killed when it has delivered something, with more in flight.
         let before = recorder.arrivals();
         eventually("it is at work", || async {
             Ok(recorder.arrivals() > before + 300 * kill)
@@ -222,7 +222,7 @@ async fn a_relay_that_is_killed_loses_nothing(scene: Scene) -> CaseResult {
     let findings = recorder.history().check();
     assert!(findings.is_sound(), "{findings}");
     // A page may hold some more than it was asked for.
-    let in_flight = mortal.window + 2 * mortal.batch + usize::from(scene.subject.relay.lanes());
+    let in_flight = mortal.max_in_flight + 2 * mortal.batch + usize::from(scene.subject.relay.lanes());
     assert!(findings.duplicates.len() <= KILLS * in_flight, "{findings}");
     assert_eq!(scene.subject.relay.backlog().await?, Backlog::default());
     Ok(())
@@ -234,7 +234,7 @@ async fn a_transaction_that_commits_late_arrives(scene: Scene) -> CaseResult {
     let sink = Arc::new(noting(&recorder));
     let running = Running::start(relay(scene.second().await?.subject.relay, &sink).settings(Settings {
         batch: 1000,
-        window: 4000,
+        max_in_flight: 4000,
         ..settings()
     }));
     let keyed = |n: u64| Sent::new(format!("p0-{}", n % KEYS), 1_000_000 + n);

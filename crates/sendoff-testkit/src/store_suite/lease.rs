@@ -18,7 +18,7 @@ cases![
     a_lease_that_ran_out_is_not_renewed,
     a_released_lane_is_free_at_once,
     a_lane_of_another_cannot_be_released,
-    a_relay_that_retires_leaves_nothing_behind,
+    a_relay_that_deregisters_leaves_nothing_behind,
     a_lease_that_ran_out_is_evicted,
     evicting_does_not_touch_relays_that_live,
     the_epoch_grows_at_every_change_of_hands,
@@ -55,7 +55,7 @@ async fn a_heartbeat_lists_everybody_in_order(scene: Scene) -> CaseResult {
         assert!(beat.alive);
         assert_eq!(beat.owners(), owners);
     }
-    // One that never enlisted is told so, and sees the others.
+    // One that never registered is told so, and sees the others.
     let beat = other.heartbeat(OwnerId::random(), LONG_LEASE).await?;
     assert!(!beat.alive);
     assert_eq!(beat.owners(), owners);
@@ -64,7 +64,7 @@ async fn a_heartbeat_lists_everybody_in_order(scene: Scene) -> CaseResult {
 
 async fn acquiring_needs_a_valid_lease(scene: Scene) -> CaseResult {
     let stranger = scene.subject.relay.acquire(OwnerId::random(), 1).await;
-    assert_eq!(stranger.expect_err("it never enlisted").kind(), ErrorKind::LeaseLost);
+    assert_eq!(stranger.expect_err("it never registered").kind(), ErrorKind::LeaseLost);
     let (mut relay, witness) = (scene.idle_relay().await?, scene.idle_relay().await?);
     relay.vanish(&witness).await?;
     let late = relay.acquire(1).await;
@@ -104,10 +104,10 @@ async fn a_lane_of_another_cannot_be_released(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-async fn a_relay_that_retires_leaves_nothing_behind(scene: Scene) -> CaseResult {
+async fn a_relay_that_deregisters_leaves_nothing_behind(scene: Scene) -> CaseResult {
     let (one, mut other) = (scene.relay().await?, scene.idle_relay().await?);
     let epochs = one.epochs.clone();
-    one.store.retire(one.owner).await?;
+    one.store.deregister(one.owner).await?;
     assert!(!one.store.heartbeat(one.owner, LONG_LEASE).await?.alive);
     let gained = other.acquire(usize::MAX).await?;
     assert_eq!(gained.len(), epochs.len());
@@ -117,7 +117,7 @@ async fn a_relay_that_retires_leaves_nothing_behind(scene: Scene) -> CaseResult 
     }
     assert_eq!(scene.subject.relay.evict().await?, 0);
     // Once more is no harm, and takes nothing from others.
-    one.store.retire(one.owner).await?;
+    one.store.deregister(one.owner).await?;
     let beat = other.store.heartbeat(other.owner, LONG_LEASE).await?;
     assert_eq!((beat.alive, beat.owners()), (true, vec![other.owner]));
     Ok(())
@@ -168,7 +168,7 @@ async fn the_epoch_grows_at_every_change_of_hands(scene: Scene) -> CaseResult {
         match round % 3 {
             0 => one.release(&one.lanes()).await?,
             1 => {
-                one.store.retire(one.owner).await?;
+                one.store.deregister(one.owner).await?;
                 one = scene.idle_relay().await?;
             }
             _ => {
@@ -227,13 +227,13 @@ async fn two_relays_never_hold_one_lane(scene: Scene) -> CaseResult {
         scene.subject.relay.evict().await?;
         let mut last = scene.idle_relay().await?;
         let all = last.acquire(usize::MAX).await?.len() == usize::from(scene.subject.relay.lanes());
-        last.store.retire(last.owner).await?;
+        last.store.deregister(last.owner).await?;
         Ok(all)
     })
     .await
 }
 
-/// A relay that enlists, takes and gives back lanes at random, and vanishes or retires.
+/// A relay that registers, takes and gives back lanes at random, and vanishes or deregisters.
 async fn one_life(store: &dyn RelayStore, ledger: &Mutex<Ledger>, rng: &mut fastrand::Rng, until: Instant) {
     let owner = OwnerId::random();
     let lease = Duration::from_millis(rng.u64(60..200));
@@ -241,9 +241,9 @@ async fn one_life(store: &dyn RelayStore, ledger: &Mutex<Ledger>, rng: &mut fast
     let mut sure_until = Instant::now() + lease - Duration::from_millis(10);
     let mut held: Vec<Lane> = Vec::new();
     let card = RelayCard::named("random");
-    persistently(|| store.enlist(owner, &card, lease))
+    persistently(|| store.register(owner, &card, lease))
         .await
-        .expect("to enlist");
+        .expect("to register");
     for _ in 0..rng.usize(3..12) {
         if Instant::now() >= until {
             break;
@@ -306,6 +306,6 @@ async fn one_life(store: &dyn RelayStore, ledger: &Mutex<Ledger>, rng: &mut fast
             .expect("no task panicked")
             .sure
             .retain(|_, (of, _)| *of != owner);
-        let _ = store.retire(owner).await;
+        let _ = store.deregister(owner).await;
     }
 }

@@ -1,6 +1,6 @@
 //! Crashes: what is remembered of relays that vanished.
 
-use sendoff::store::{Lane, LaneGrant, Place, Room, Suspect};
+use sendoff::store::{Lane, LaneGrant, Quarantined, RowRef, Table};
 use sendoff::{ErrorKind, Uuid};
 
 use super::manual_relay::ManualRelay;
@@ -11,17 +11,17 @@ cases![
     crashes_in_a_row_are_counted,
     a_clean_stop_forgets_crashes,
     crashes_survive_a_release,
-    a_relay_that_lives_absolves_its_lanes,
-    a_suspect_is_remembered_over_an_eviction,
-    another_suspect_starts_from_none,
-    a_suspect_that_is_done_with_is_forgotten,
-    a_suspect_of_a_clean_release_is_forgotten,
-    a_suspect_that_another_left_survives_a_release,
+    a_relay_that_lives_clears_quarantine_its_lanes,
+    a_quarantine_is_remembered_over_an_eviction,
+    another_quarantine_starts_from_none,
+    a_quarantine_that_is_done_with_is_forgotten,
+    a_quarantine_of_a_clean_release_is_forgotten,
+    a_quarantine_that_another_left_survives_a_release,
     only_the_last_note_of_an_owner_is_under_suspicion,
     a_relay_that_shows_that_it_lives_has_not_crashed,
     a_relay_that_returns_before_anybody_missed_it_leaves_no_crash,
     a_long_row_of_crashes_is_counted_up_to_twenty,
-    only_the_owner_names_a_suspect,
+    only_the_owner_names_a_quarantine,
 ];
 
 const LANE: Lane = 5;
@@ -40,7 +40,7 @@ async fn crashes_in_a_row_are_counted(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     for crashes in 1..=3 {
         let (next, grant) = crash(&scene, &relay).await?;
-        assert_eq!((grant.crashes, grant.suspect), (crashes, None));
+        assert_eq!((grant.crashes, grant.quarantined), (crashes, None));
         relay = next;
     }
     Ok(())
@@ -48,7 +48,7 @@ async fn crashes_in_a_row_are_counted(scene: Scene) -> CaseResult {
 
 async fn a_clean_stop_forgets_crashes(scene: Scene) -> CaseResult {
     let (relay, _) = crash(&scene, &scene.relay().await?).await?;
-    relay.store.retire(relay.owner).await?;
+    relay.store.deregister(relay.owner).await?;
     let grants = scene.idle_relay().await?.acquire(usize::MAX).await?;
     assert!(grants.iter().all(|grant| grant.crashes == 0));
     Ok(())
@@ -62,11 +62,11 @@ async fn crashes_survive_a_release(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-async fn a_relay_that_lives_absolves_its_lanes(scene: Scene) -> CaseResult {
+async fn a_relay_that_lives_clears_quarantine_its_lanes(scene: Scene) -> CaseResult {
     let (relay, _) = crash(&scene, &scene.relay().await?).await?;
     let stranger = scene.idle_relay().await?;
-    stranger.store.absolve(stranger.owner, &[6]).await?;
-    relay.store.absolve(relay.owner, &[LANE]).await?;
+    stranger.store.clear_quarantine(stranger.owner, &[6]).await?;
+    relay.store.clear_quarantine(relay.owner, &[LANE]).await?;
     let mut next = scene.idle_relay().await?;
     relay.vanish(&next).await?;
     scene.subject.relay.evict().await?;
@@ -77,28 +77,34 @@ async fn a_relay_that_lives_absolves_its_lanes(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-fn place(seq: i64, leg: Option<&str>) -> Place {
-    Place {
-        room: leg.map_or(Room::Ready, |_| Room::Waiting),
+fn row_ref(seq: i64, sink: Option<&str>) -> RowRef {
+    RowRef {
+        table: sink.map_or(Table::Ready, |_| Table::Waiting),
         lane: LANE,
         seq,
         id: Uuid::from_u128(seq.unsigned_abs().into()).into(),
-        leg: leg.map(Into::into),
-        spot: 0,
+        sink: sink.map(Into::into),
+        locator: 0,
     }
 }
 
-/// The suspect of the lane, without its crashes, and these.
-fn suspect_in(grant: &LaneGrant) -> Option<(Suspect, u32)> {
-    let suspect = grant.suspect.clone()?;
-    let crashes = suspect.crashes;
-    Some((Suspect { crashes: 0, ..suspect }, crashes))
+/// The quarantined message of the lane, without its crashes, and these.
+fn quarantine_in(grant: &LaneGrant) -> Option<(Quarantined, u32)> {
+    let quarantined = grant.quarantined.clone()?;
+    let crashes = quarantined.crashes;
+    Some((
+        Quarantined {
+            crashes: 0,
+            ..quarantined
+        },
+        crashes,
+    ))
 }
 
-async fn a_suspect_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
+async fn a_quarantine_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
-    let one = |leg| vec![place(42, leg)];
-    let group = vec![place(43, None), place(41, Some("sink")), place(42, None)];
+    let one = |sink| vec![row_ref(42, sink)];
+    let group = vec![row_ref(43, None), row_ref(41, Some("sink")), row_ref(42, None)];
     let noted = [
         (1, one(None)),
         (2, one(None)),
@@ -108,89 +114,92 @@ async fn a_suspect_is_remembered_over_an_eviction(scene: Scene) -> CaseResult {
         (2, group),
     ];
     for (crashes, rows) in noted {
-        relay.store.suspect(relay.owner, LANE, &rows).await?;
+        relay.store.quarantine(relay.owner, LANE, &rows).await?;
         let (next, grant) = crash(&scene, &relay).await?;
-        let expected = Suspect::of(&rows).expect("there are rows");
-        assert_eq!(suspect_in(&grant), Some((expected, crashes)));
+        let expected = Quarantined::of(&rows).expect("there are rows");
+        assert_eq!(quarantine_in(&grant), Some((expected, crashes)));
         relay = next;
     }
-    // It stays suspect when the next owner vanishes before it comes to it, and that is no crash on it.
+    // It stays quarantined message when the next owner vanishes before it comes to it, and that is no crash on it.
     let (_, grant) = crash(&scene, &relay).await?;
-    let suspect = grant.suspect.expect("it is remembered");
-    assert_eq!((suspect.first, suspect.last, suspect.crashes), (41, 43, 2));
+    let quarantined = grant.quarantined.expect("it is remembered");
+    assert_eq!((quarantined.first, quarantined.last, quarantined.crashes), (41, 43, 2));
     Ok(())
 }
 
-async fn another_suspect_starts_from_none(scene: Scene) -> CaseResult {
+async fn another_quarantine_starts_from_none(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(1, None)]).await?;
     let (relay, _) = crash(&scene, &relay).await?;
-    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(2, None)]).await?;
     let (_, grant) = crash(&scene, &relay).await?;
-    let suspect = grant.suspect.expect("there is one");
-    assert_eq!((suspect.first, suspect.crashes, grant.crashes), (2, 1, 2));
+    let quarantined = grant.quarantined.expect("there is one");
+    assert_eq!((quarantined.first, quarantined.crashes, grant.crashes), (2, 1, 2));
     Ok(())
 }
 
-async fn a_suspect_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
+async fn a_quarantine_that_is_done_with_is_forgotten(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    let row = [place(1, Some("sink"))];
-    relay.store.suspect(relay.owner, LANE, &row).await?;
-    relay.store.suspect(relay.owner, LANE, &[]).await?;
+    let row = [row_ref(1, Some("sink"))];
+    relay.store.quarantine(relay.owner, LANE, &row).await?;
+    relay.store.quarantine(relay.owner, LANE, &[]).await?;
     let (relay, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect, None);
+    assert_eq!(grant.quarantined, None);
     // Its crashes are forgotten with it.
-    relay.store.suspect(relay.owner, LANE, &row).await?;
+    relay.store.quarantine(relay.owner, LANE, &row).await?;
     let (_, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect.map(|suspect| suspect.crashes), Some(1));
+    assert_eq!(grant.quarantined.map(|quarantined| quarantined.crashes), Some(1));
     Ok(())
 }
 
-async fn a_suspect_of_a_clean_release_is_forgotten(scene: Scene) -> CaseResult {
+async fn a_quarantine_of_a_clean_release_is_forgotten(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(1, None)]).await?;
     relay.release(&[LANE]).await?;
     let grants = relay.acquire(1).await?;
-    assert_eq!((grants[0].lane, &grants[0].suspect), (LANE, &None));
+    assert_eq!((grants[0].lane, &grants[0].quarantined), (LANE, &None));
     Ok(())
 }
 
-async fn a_suspect_that_another_left_survives_a_release(scene: Scene) -> CaseResult {
+async fn a_quarantine_that_another_left_survives_a_release(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(1, None)]).await?;
     let (mut relay, _) = crash(&scene, &relay).await?;
     relay.release(&[LANE]).await?;
     let grants = relay.acquire(1).await?;
-    assert_eq!(grants[0].suspect.as_ref().map(|suspect| suspect.crashes), Some(1));
-    relay.store.absolve(relay.owner, &[LANE]).await?;
+    assert_eq!(
+        grants[0].quarantined.as_ref().map(|quarantined| quarantined.crashes),
+        Some(1)
+    );
+    relay.store.clear_quarantine(relay.owner, &[LANE]).await?;
     let (_, grant) = crash(&scene, &relay).await?;
-    assert_eq!((grant.crashes, grant.suspect), (1, None), "absolving forgets it");
+    assert_eq!((grant.crashes, grant.quarantined), (1, None), "absolving forgets it");
     Ok(())
 }
 
 /// A relay works on one group at a time: what it noted before, in another lane, is not what it died on.
 async fn only_the_last_note_of_an_owner_is_under_suspicion(scene: Scene) -> CaseResult {
-    let other = |seq| Place {
+    let other = |seq| RowRef {
         lane: 6,
-        ..place(seq, None)
+        ..row_ref(seq, None)
     };
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, 6, &[other(1)]).await?;
-    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
+    relay.store.quarantine(relay.owner, 6, &[other(1)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(2, None)]).await?;
     let mut next = scene.idle_relay().await?;
     relay.vanish(&next).await?;
     scene.subject.relay.evict().await?;
     let grants = next.acquire(usize::MAX).await?;
-    let suspects: Vec<_> = grants
+    let quarantined: Vec<_> = grants
         .iter()
-        .filter_map(|grant| Some((grant.lane, grant.suspect.as_ref()?.first)))
+        .filter_map(|grant| Some((grant.lane, grant.quarantined.as_ref()?.first)))
         .collect();
-    assert_eq!(suspects, [(LANE, 2)]);
+    assert_eq!(quarantined, [(LANE, 2)]);
     // What a dead relay left in another lane stays.
-    next.store.suspect(next.owner, 6, &[other(3)]).await?;
+    next.store.quarantine(next.owner, 6, &[other(3)]).await?;
     let (_, grant) = crash(&scene, &next).await?;
     assert_eq!(
-        suspect_in(&grant).map(|(suspect, crashes)| (suspect.first, crashes)),
+        quarantine_in(&grant).map(|(quarantined, crashes)| (quarantined.first, crashes)),
         Some((2, 1))
     );
     Ok(())
@@ -199,32 +208,32 @@ async fn only_the_last_note_of_an_owner_is_under_suspicion(scene: Scene) -> Case
 /// A relay that lost its lease, in an outage or because it was stopped for a while, has not crashed.
 async fn a_relay_that_shows_that_it_lives_has_not_crashed(scene: Scene) -> CaseResult {
     let relay = scene.relay().await?;
-    relay.store.suspect(relay.owner, LANE, &[place(7, None)]).await?;
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(7, None)]).await?;
     let (second, grant) = crash(&scene, &relay).await?;
     assert_eq!(
-        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (grant.crashes, quarantine_in(&grant).map(|quarantined| quarantined.1)),
         (1, Some(1))
     );
-    second.store.suspect(second.owner, LANE, &[place(7, None)]).await?;
+    second.store.quarantine(second.owner, LANE, &[row_ref(7, None)]).await?;
     let (third, grant) = crash(&scene, &second).await?;
     assert_eq!(
-        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (grant.crashes, quarantine_in(&grant).map(|quarantined| quarantined.1)),
         (2, Some(2))
     );
-    relay.store.retire(relay.owner).await?;
+    relay.store.deregister(relay.owner).await?;
     let (fourth, grant) = crash(&scene, &third).await?;
-    let counted = (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1));
+    let counted = (grant.crashes, quarantine_in(&grant).map(|quarantined| quarantined.1));
     assert_eq!(
         counted,
         (2, Some(1)),
-        "the second and the third, and on the suspect the second"
+        "the second and the third, and on the quarantined message the second"
     );
     for gone in [second, third] {
-        gone.store.retire(gone.owner).await?;
+        gone.store.deregister(gone.owner).await?;
     }
     let (_, grant) = crash(&scene, &fourth).await?;
     assert_eq!(
-        (grant.crashes, suspect_in(&grant).map(|suspect| suspect.1)),
+        (grant.crashes, quarantine_in(&grant).map(|quarantined| quarantined.1)),
         (1, Some(0))
     );
     Ok(())
@@ -234,7 +243,7 @@ async fn a_relay_that_returns_before_anybody_missed_it_leaves_no_crash(scene: Sc
     let relay = scene.relay().await?;
     let mut next = scene.idle_relay().await?;
     relay.vanish(&next).await?;
-    relay.store.retire(relay.owner).await?;
+    relay.store.deregister(relay.owner).await?;
     scene.subject.relay.evict().await?;
     let grants = next.acquire(usize::MAX).await?;
     assert!(!grants.is_empty() && grants.iter().all(|grant| grant.crashes == 0));
@@ -244,26 +253,28 @@ async fn a_relay_that_returns_before_anybody_missed_it_leaves_no_crash(scene: Sc
 async fn a_long_row_of_crashes_is_counted_up_to_twenty(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     for _ in 0..22 {
-        relay.store.suspect(relay.owner, LANE, &[place(1, None)]).await?;
+        relay.store.quarantine(relay.owner, LANE, &[row_ref(1, None)]).await?;
         relay = crash(&scene, &relay).await?.0;
     }
     let (_, grant) = crash(&scene, &relay).await?;
-    assert!(grant.crashes >= 20 && grant.suspect.is_some_and(|suspect| suspect.crashes >= 20));
+    assert!(grant.crashes >= 20 && grant.quarantined.is_some_and(|quarantined| quarantined.crashes >= 20));
     Ok(())
 }
 
-async fn only_the_owner_names_a_suspect(scene: Scene) -> CaseResult {
+async fn only_the_owner_names_a_quarantine(scene: Scene) -> CaseResult {
     let (relay, stranger) = (scene.relay().await?, scene.idle_relay().await?);
     // A store may refuse it or pass it over; nothing is noted either way.
     let passed_over =
         |noted: sendoff::Result<()>| noted.map_or_else(|error| error.kind() == ErrorKind::LeaseLost, |()| true);
-    let rows = [place(1, None)];
-    assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, &rows).await));
+    let rows = [row_ref(1, None)];
+    assert!(passed_over(
+        stranger.store.quarantine(stranger.owner, LANE, &rows).await
+    ));
     let (relay, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect, None);
-    relay.store.suspect(relay.owner, LANE, &[place(2, None)]).await?;
-    assert!(passed_over(stranger.store.suspect(stranger.owner, LANE, &[]).await));
+    assert_eq!(grant.quarantined, None);
+    relay.store.quarantine(relay.owner, LANE, &[row_ref(2, None)]).await?;
+    assert!(passed_over(stranger.store.quarantine(stranger.owner, LANE, &[]).await));
     let (_, grant) = crash(&scene, &relay).await?;
-    assert_eq!(grant.suspect.map(|suspect| suspect.first), Some(2));
+    assert_eq!(grant.quarantined.map(|quarantined| quarantined.first), Some(2));
     Ok(())
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use sendoff::Result;
 use sendoff::store::{
-    DeadReason, Delivery, Lane, LaneGrant, LegSettlement, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
-    RelayStore, RetryState, Row, SettleReport, Settlement, Verdict,
+    DeadReason, DeliverySettlement, Lane, LaneGrant, Outgoing, OwnerId, Page, ReadRequest, Reader, RelayCard,
+    RelayStore, RetryState, Row, RowRef, SettleReport, Settlement, Verdict,
 };
 use tokio::time::{Instant, sleep};
 
@@ -18,24 +18,24 @@ pub(super) struct ManualRelay {
     pub(super) owner: OwnerId,
     pub(super) epochs: BTreeMap<Lane, i64>,
     pub(super) reader: Box<dyn Reader>,
-    settled: Vec<Place>,
-    pub(super) forgotten: Vec<Place>,
-    pub(super) skip_legs: Vec<String>,
+    pub(super) settled: Vec<RowRef>,
+    pub(super) forgotten: Vec<RowRef>,
+    pub(super) skip_sinks: Vec<String>,
     /// How many bytes a read may return.
     pub(super) bytes: usize,
 }
 
 impl ManualRelay {
-    pub(super) async fn enlist(store: Arc<dyn RelayStore>, lease: Duration) -> Result<Self> {
+    pub(super) async fn register(store: Arc<dyn RelayStore>, lease: Duration) -> Result<Self> {
         let owner = OwnerId::random();
-        store.enlist(owner, &RelayCard::named("by hand"), lease).await?;
+        store.register(owner, &RelayCard::named("by hand"), lease).await?;
         Ok(Self {
             owner,
             epochs: BTreeMap::new(),
             reader: store.reader(),
             settled: Vec::new(),
             forgotten: Vec::new(),
-            skip_legs: Vec::new(),
+            skip_sinks: Vec::new(),
             bytes: usize::MAX,
             store,
         })
@@ -75,8 +75,8 @@ impl ManualRelay {
     }
 
     /// These rows are gone: somebody else has settled them.
-    pub(super) fn note_settled(&mut self, places: Vec<Place>) {
-        self.settled.extend(places);
+    pub(super) fn note_settled(&mut self, row_refs: Vec<RowRef>) {
+        self.settled.extend(row_refs);
     }
 
     /// One read of both tables.
@@ -90,7 +90,7 @@ impl ManualRelay {
             bytes: self.bytes,
             settled: std::mem::take(&mut self.settled),
             forgotten: std::mem::take(&mut self.forgotten),
-            skip_legs: self.skip_legs.clone(),
+            skip_sinks: self.skip_sinks.clone(),
             due,
             ready,
         };
@@ -113,7 +113,7 @@ impl ManualRelay {
     }
 
     /// Reads until there were so many messages; fails when something else comes.
-    pub(super) async fn read_messages(&mut self, count: usize) -> Vec<Delivery> {
+    pub(super) async fn read_messages(&mut self, count: usize) -> Vec<Outgoing> {
         self.read_rows(count).await.into_iter().map(message).collect()
     }
 
@@ -131,12 +131,13 @@ impl ManualRelay {
         }
     }
 
-    pub(super) fn settlement(&self, delivery: &Delivery, legs: Vec<LegSettlement>) -> Settlement {
+    pub(super) fn settlement(&self, outgoing: &Outgoing, deliveries: Vec<DeliverySettlement>) -> Settlement {
         Settlement {
-            place: delivery.place.clone(),
-            epoch: self.epochs.get(&delivery.place.lane).copied().unwrap_or_default(),
-            legs,
-            key: delivery.key.as_deref().map(Arc::from),
+            row_ref: outgoing.row_ref.clone(),
+            epoch: self.epochs.get(&outgoing.row_ref.lane).copied().unwrap_or_default(),
+            deliveries,
+            key: outgoing.key.as_deref().map(Arc::from),
+            attempts: outgoing.attempts,
         }
     }
 
@@ -144,18 +145,19 @@ impl ManualRelay {
         let report = self.store.settle(self.owner, settlements).await?;
         let settled = settlements
             .iter()
-            .filter(|settlement| !report.lost.contains(&settlement.place.lane));
-        self.settled.extend(settled.map(|settlement| settlement.place.clone()));
+            .filter(|settlement| !report.lost.contains(&settlement.row_ref.lane));
+        self.settled
+            .extend(settled.map(|settlement| settlement.row_ref.clone()));
         Ok(report)
     }
 
-    /// Settles messages with one verdict for the leg `sink`, or for the one that a message names.
-    pub(super) async fn settle_as(&mut self, verdict: &Verdict, deliveries: &[Delivery]) -> Result<SettleReport> {
-        let settlements: Vec<Settlement> = deliveries
+    /// Settles messages with one verdict for the delivery `sink`, or for the one that a message names.
+    pub(super) async fn settle_as(&mut self, verdict: &Verdict, outgoing: &[Outgoing]) -> Result<SettleReport> {
+        let settlements: Vec<Settlement> = outgoing
             .iter()
-            .map(|delivery| {
-                let name = delivery.place.leg.as_deref().unwrap_or("sink");
-                self.settlement(delivery, vec![leg(name, verdict.clone())])
+            .map(|outgoing| {
+                let name = outgoing.row_ref.sink.as_deref().unwrap_or("sink");
+                self.settlement(outgoing, vec![sink(name, verdict.clone())])
             })
             .collect();
         let report = self.settle(&settlements).await?;
@@ -164,24 +166,24 @@ impl ManualRelay {
     }
 
     /// Settles messages as delivered.
-    pub(super) async fn deliver(&mut self, deliveries: &[Delivery]) -> Result<SettleReport> {
-        let settlements: Vec<Settlement> = deliveries.iter().map(|d| self.settlement(d, Vec::new())).collect();
+    pub(super) async fn deliver(&mut self, outgoing: &[Outgoing]) -> Result<SettleReport> {
+        let settlements: Vec<Settlement> = outgoing.iter().map(|d| self.settlement(d, Vec::new())).collect();
         let report = self.settle(&settlements).await?;
         assert_eq!(report.lost, Vec::<Lane>::new());
         Ok(report)
     }
 }
 
-pub(super) fn message(row: Row) -> Delivery {
+pub(super) fn message(row: Row) -> Outgoing {
     match row {
-        Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
+        Row::Message(outgoing) => Arc::unwrap_or_clone(outgoing),
         other => panic!("this should be a message: {other:#?}"),
     }
 }
 
-pub(super) fn leg(name: &str, verdict: Verdict) -> LegSettlement {
-    LegSettlement {
-        leg: name.into(),
+pub(super) fn sink(name: &str, verdict: Verdict) -> DeliverySettlement {
+    DeliverySettlement {
+        sink: name.into(),
         verdict,
     }
 }

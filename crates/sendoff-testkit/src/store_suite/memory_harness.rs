@@ -19,7 +19,8 @@ impl StoreHarness for MemoryHarness {
             sql: false,
             migrations: false,
             concurrent_transactions: true,
-            items: false,
+            jobs: false,
+            figures: true,
         }
     }
 

@@ -16,7 +16,8 @@ const EMPTY: Setup = Setup {
 
 const WINDOWS: Setup = Setup {
     dedup_window: Some(Duration::from_secs(90)),
-    inbox_window: Some(Duration::from_secs(120)),
+    inbox_retention: Some(Duration::from_secs(120)),
+    job_max_attempts: Some(3),
     ..Setup::PLAIN
 };
 
@@ -80,33 +81,33 @@ async fn migrating_twice_changes_nothing(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-async fn windows(scene: &Scene) -> sendoff::Result<Vec<Option<String>>> {
-    let sql = "SELECT value FROM outbox_setting WHERE name LIKE '%_window_seconds' ORDER BY name";
+async fn retention(scene: &Scene) -> sendoff::Result<Vec<Option<String>>> {
+    let sql = "SELECT value FROM outbox_setting WHERE name IN ('dedup_window_seconds', 'inbox_retention_seconds', 'job_max_attempts') ORDER BY name";
     let rows = scene.subject.database.fetch(sql).await?;
     Ok(rows.into_iter().map(|mut row| row.remove(0)).collect())
 }
 
 async fn windows_that_are_configured_are_in_the_tables(scene: Scene) -> CaseResult {
-    let configured = [Some("90".to_owned()), Some("120".to_owned())];
-    assert_eq!(windows(&scene).await?, configured);
+    let configured = [Some("90".to_owned()), Some("120".to_owned()), Some("3".to_owned())];
+    assert_eq!(retention(&scene).await?, configured);
     let migrate = &scene.subject.migrate;
-    assert!(!migrate.write_windows().await?, "they are there");
+    assert!(!migrate.write_retention().await?, "they are there");
     let database = &scene.subject.database;
     database.execute("UPDATE outbox_setting SET value = '7'").await?;
-    assert!(migrate.write_windows().await?);
-    assert_eq!(windows(&scene).await?, configured);
+    assert!(migrate.write_retention().await?);
+    assert_eq!(retention(&scene).await?, configured);
     database.execute("UPDATE outbox_setting SET value = '7'").await?;
     migrate.migrate().await?;
-    assert_eq!(windows(&scene).await?, configured);
+    assert_eq!(retention(&scene).await?, configured);
     Ok(())
 }
 
 async fn windows_that_are_not_configured_are_left_alone(scene: Scene) -> CaseResult {
     let database = &scene.subject.database;
     database.execute("UPDATE outbox_setting SET value = '7'").await?;
-    assert!(!scene.subject.migrate.write_windows().await?);
+    assert!(!scene.subject.migrate.write_retention().await?);
     scene.subject.migrate.migrate().await?;
-    assert_eq!(windows(&scene).await?, vec![Some("7".to_owned()); 2]);
+    assert_eq!(retention(&scene).await?, vec![Some("7".to_owned()); 3]);
     Ok(())
 }
 

@@ -21,6 +21,7 @@
     reason = "a suite fails by panicking"
 )]
 
+mod blocked;
 mod clean;
 mod dead;
 mod emit;
@@ -28,8 +29,9 @@ mod emit_again;
 mod emit_content;
 mod emit_once;
 mod harness;
+mod health;
 mod history;
-mod hold;
+mod kept;
 mod lease;
 mod lease_crash;
 mod manual_relay;
@@ -39,8 +41,11 @@ mod need;
 mod operate;
 mod operate_act;
 mod operate_counts;
+mod operate_filter;
 mod operate_key;
+mod operate_list;
 mod operate_pause;
+mod overview;
 mod read;
 mod registry;
 mod relay;
@@ -50,10 +55,10 @@ mod scene;
 mod settle;
 mod settle_fence;
 mod settle_repeated;
+mod settle_twice;
 mod settle_verdict;
 mod straggler;
 mod unreadable;
-mod vitals;
 mod work;
 mod work_end;
 mod work_fence;

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use sendoff::store::Figures;
 use sendoff::{ErrorKind, Message};
 use tokio::time::timeout;
 
@@ -14,8 +15,11 @@ pub(super) enum Need {
     Sql,
     Migrations,
     ConcurrentTransactions,
-    Items,
-    ItemsAndSql,
+    Jobs,
+    JobsAndSql,
+    Figures,
+    FiguresAndSql,
+    FiguresAndJobs,
 }
 
 impl Need {
@@ -24,8 +28,11 @@ impl Need {
             Self::Sql => capabilities.sql,
             Self::Migrations => capabilities.migrations && capabilities.sql,
             Self::ConcurrentTransactions => capabilities.concurrent_transactions,
-            Self::Items => capabilities.items,
-            Self::ItemsAndSql => capabilities.items && capabilities.sql,
+            Self::Jobs => capabilities.jobs,
+            Self::JobsAndSql => capabilities.jobs && capabilities.sql,
+            Self::Figures => capabilities.figures,
+            Self::FiguresAndSql => capabilities.figures && capabilities.sql,
+            Self::FiguresAndJobs => capabilities.figures && capabilities.jobs,
         }
     }
 
@@ -45,7 +52,19 @@ impl Need {
                 assert_eq!(migrated.expect_err("it migrated").kind(), ErrorKind::Unsupported);
             }
             Self::ConcurrentTransactions => one_transaction_at_a_time(scene).await,
-            Self::Items | Self::ItemsAndSql => assert!(scene.subject.work.is_none(), "there are items"),
+            Self::Figures | Self::FiguresAndSql | Self::FiguresAndJobs if scene.capabilities.figures => {}
+            Self::Figures | Self::FiguresAndSql | Self::FiguresAndJobs => {
+                let overview = scene.subject.operate.overview().await;
+                assert_eq!(overview.expect_err("an overview").kind(), ErrorKind::Unsupported);
+                let relay = scene.idle_relay().await.expect("a relay");
+                let written = scene
+                    .subject
+                    .relay
+                    .write_figures(relay.owner, &Figures::default())
+                    .await;
+                assert_eq!(written.expect_err("figures").kind(), ErrorKind::Unsupported);
+            }
+            Self::Jobs | Self::JobsAndSql => assert!(scene.subject.work.is_none(), "there are jobs"),
         }
     }
 }

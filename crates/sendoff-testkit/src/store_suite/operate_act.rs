@@ -2,22 +2,22 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Command, DeadReason, Filter, Hasten, OperateStore, RetryState, Room, Status, Verdict};
-use sendoff::{Delivery, Uuid};
+use sendoff::store::{Command, DeadReason, Filter, OperateStore, RetryOptions, RetryState, Status, Table, Verdict};
+use sendoff::{Outgoing, Uuid};
 
-use super::manual_relay::{ManualRelay, dead, leg, retry};
+use super::manual_relay::{ManualRelay, dead, retry, sink};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, numbered, plain};
 
 cases![
     at_most_so_many_dead_letters_are_retried,
-    a_hastened_message_is_due_at_once,
-    a_scheduled_message_is_hastened_only_when_it_is_meant,
-    a_scheduled_message_that_no_relay_has_seen_is_hastened,
+    a_retried_message_is_due_at_once,
+    a_scheduled_message_is_retried_only_when_it_is_meant,
+    a_scheduled_message_that_no_relay_has_seen_is_retried,
     a_reset_message_starts_from_none,
-    hastening_in_batches_meets_every_message_once,
-    a_held_message_is_not_hastened,
-    only_waiting_messages_that_fit_are_hastened,
+    retrying_in_batches_meets_every_message_once,
+    a_held_message_is_not_retried,
+    only_waiting_messages_that_fit_are_retried,
     at_most_so_many_dead_letters_are_discarded,
     only_dead_letters_that_fit_are_discarded,
     messages_that_fit_are_counted,
@@ -32,18 +32,18 @@ fn operate(scene: &Scene) -> &dyn OperateStore {
 }
 
 /// As many messages of one key, settled one by one with the same verdict.
-async fn settled(scene: &Scene, count: usize, verdict: &Verdict) -> sendoff::Result<(ManualRelay, Vec<Delivery>)> {
+async fn settled(scene: &Scene, count: usize, verdict: &Verdict) -> sendoff::Result<(ManualRelay, Vec<Outgoing>)> {
     scene.emit_key("k", count).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(count).await;
-    for delivery in &read {
-        relay.settle_as(verdict, std::slice::from_ref(delivery)).await?;
+    for outgoing in &read {
+        relay.settle_as(verdict, std::slice::from_ref(outgoing)).await?;
     }
     Ok((relay, read))
 }
 
-fn ids(read: &[Delivery]) -> Vec<Uuid> {
-    read.iter().map(|delivery| delivery.id).collect()
+fn ids(read: &[Outgoing]) -> Vec<Uuid> {
+    read.iter().map(|outgoing| outgoing.id).collect()
 }
 
 fn topic(topic: &str) -> Filter {
@@ -83,48 +83,52 @@ async fn at_most_so_many_dead_letters_are_retried(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-const RETRY: Hasten = Hasten {
+const RETRY: RetryOptions = RetryOptions {
     reset: false,
     scheduled: false,
 };
-const RESET: Hasten = Hasten { reset: true, ..RETRY };
-const SCHEDULED: Hasten = Hasten {
+const RESET: RetryOptions = RetryOptions { reset: true, ..RETRY };
+const SCHEDULED: RetryOptions = RetryOptions {
     scheduled: true,
     ..RETRY
 };
 
 /// Makes what fits due, all at once, after it was counted.
-async fn hasten(scene: &Scene, filter: &Filter, how: Hasten) -> sendoff::Result<u64> {
-    let counted = operate(scene).hasten_count(filter, how).await?;
+async fn retry_waiting(scene: &Scene, filter: &Filter, how: RetryOptions) -> sendoff::Result<u64> {
+    let counted = operate(scene).retry_waiting_count(filter, how).await?;
     let mut command = Command::by("suite");
-    let hastened = operate(scene)
-        .hasten(filter, how, None, usize::MAX, &mut command)
+    let retried = operate(scene)
+        .retry_waiting(filter, how, None, usize::MAX, &mut command)
         .await?;
-    assert_eq!(hastened.due, counted, "what would change is what changes");
-    assert_eq!(hastened.next, None);
-    Ok(hastened.due)
+    assert_eq!(retried.due, counted, "what would change is what changes");
+    assert_eq!(retried.next, None);
+    Ok(retried.due)
 }
 
-async fn a_hastened_message_is_due_at_once(scene: Scene) -> CaseResult {
+async fn a_retried_message_is_due_at_once(scene: Scene) -> CaseResult {
     scene
         .emit([plain("fails"), plain("is parked"), plain("has no sink")])
         .await?;
     let mut relay = scene.relay().await?;
-    for delivery in relay.read_messages(3).await {
-        let verdict = match delivery.topic.as_str() {
+    for outgoing in relay.read_messages(3).await {
+        let verdict = match outgoing.topic.as_str() {
             "fails" => retry(LATER),
             "is parked" => waits(RetryState::Parked, true),
-            _ => waits(RetryState::Down, false),
+            _ => waits(RetryState::Deferred, false),
         };
-        relay.settle_as(&verdict, &[delivery]).await?;
+        relay.settle_as(&verdict, &[outgoing]).await?;
     }
     relay.read_nothing().await;
-    assert_eq!(hasten(&scene, &Filter::default(), RETRY).await?, 3);
+    assert_eq!(retry_waiting(&scene, &Filter::default(), RETRY).await?, 3);
     let mut due = relay.read_messages(3).await;
-    due.sort_by_key(|delivery| delivery.place.seq);
-    let attempts: Vec<u32> = due.iter().map(|delivery| delivery.attempts).collect();
+    due.sort_by_key(|outgoing| outgoing.row_ref.seq);
+    let attempts: Vec<u32> = due.iter().map(|outgoing| outgoing.attempts).collect();
     assert_eq!(attempts, [1, 1, 0], "their attempts stay");
-    assert_eq!(hasten(&scene, &Filter::default(), RETRY).await?, 0, "they are due");
+    assert_eq!(
+        retry_waiting(&scene, &Filter::default(), RETRY).await?,
+        0,
+        "they are due"
+    );
     Ok(())
 }
 
@@ -137,25 +141,25 @@ fn waits(state: RetryState, charged: bool) -> Verdict {
     }
 }
 
-async fn a_scheduled_message_is_hastened_only_when_it_is_meant(scene: Scene) -> CaseResult {
+async fn a_scheduled_message_is_retried_only_when_it_is_meant(scene: Scene) -> CaseResult {
     let scheduled = scene.emit([plain("next week").delay(LATER)]).await?[0].id();
     let mut relay = scene.relay().await?;
     relay.read_nothing().await;
     for how in [RETRY, RESET] {
-        assert_eq!(hasten(&scene, &Filter::default(), how).await?, 0);
-        assert_eq!(hasten(&scene, &topic("next week"), how).await?, 0);
+        assert_eq!(retry_waiting(&scene, &Filter::default(), how).await?, 0);
+        assert_eq!(retry_waiting(&scene, &topic("next week"), how).await?, 0);
     }
     relay.read_nothing().await;
-    assert_eq!(hasten(&scene, &topic("next week"), SCHEDULED).await?, 1);
+    assert_eq!(retry_waiting(&scene, &topic("next week"), SCHEDULED).await?, 1);
     let due = relay.read_messages(1).await;
-    assert_eq!((due[0].id, due[0].place.room), (scheduled, Room::Waiting));
+    assert_eq!((due[0].id, due[0].row_ref.table), (scheduled, Table::Waiting));
     Ok(())
 }
 
-async fn a_scheduled_message_that_no_relay_has_seen_is_hastened(scene: Scene) -> CaseResult {
+async fn a_scheduled_message_that_no_relay_has_seen_is_retried(scene: Scene) -> CaseResult {
     let many = 600;
     scene.emit((0..many).map(|_| plain("t").delay(LATER))).await?;
-    assert_eq!(hasten(&scene, &Filter::default(), SCHEDULED).await?, many);
+    assert_eq!(retry_waiting(&scene, &Filter::default(), SCHEDULED).await?, many);
     Ok(())
 }
 
@@ -165,7 +169,7 @@ async fn a_reset_message_starts_from_none(scene: Scene) -> CaseResult {
         ids: vec![read[0].id],
         ..Filter::default()
     };
-    assert_eq!(hasten(&scene, &only, RESET).await?, 1);
+    assert_eq!(retry_waiting(&scene, &only, RESET).await?, 1);
     let stored = scene.find_one(read[0].id).await?;
     assert_eq!(
         (stored.status, stored.attempts, stored.last_error),
@@ -177,14 +181,14 @@ async fn a_reset_message_starts_from_none(scene: Scene) -> CaseResult {
     );
     assert_eq!(relay.read_messages(1).await[0].attempts, 0);
     assert_eq!(
-        hasten(&scene, &only, RESET).await?,
+        retry_waiting(&scene, &only, RESET).await?,
         0,
         "there is nothing to reset any more"
     );
     Ok(())
 }
 
-async fn hastening_in_batches_meets_every_message_once(scene: Scene) -> CaseResult {
+async fn retrying_in_batches_meets_every_message_once(scene: Scene) -> CaseResult {
     scene.emit((0..5).map(|n| numbered(&format!("k{n}"), n))).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(5).await;
@@ -193,7 +197,7 @@ async fn hastening_in_batches_meets_every_message_once(scene: Scene) -> CaseResu
     let mut command = Command::by("ann");
     loop {
         let batch = operate(&scene)
-            .hasten(&Filter::default(), RETRY, after.as_ref(), 2, &mut command)
+            .retry_waiting(&Filter::default(), RETRY, after.as_ref(), 2, &mut command)
             .await?;
         batches.push(batch.due);
         // They fail again before the next batch, which must not begin with them.
@@ -207,7 +211,7 @@ async fn hastening_in_batches_meets_every_message_once(scene: Scene) -> CaseResu
         }
     }
     assert_eq!(batches, [2, 2, 1]);
-    let tried = operate(&scene).list(&Filter::default(), 9, 0).await?.messages;
+    let tried = operate(&scene).list(&Filter::default(), 9).await?.messages;
     assert!(tried.iter().all(|message| message.attempts == 2), "{tried:?}");
     let audit = operate(&scene).audit(9).await?;
     let noted: Vec<_> = audit
@@ -218,15 +222,15 @@ async fn hastening_in_batches_meets_every_message_once(scene: Scene) -> CaseResu
     Ok(())
 }
 
-async fn a_held_message_is_not_hastened(scene: Scene) -> CaseResult {
+async fn a_held_message_is_not_retried(scene: Scene) -> CaseResult {
     let ids_of_key = scene.emit_key("k", 3).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(3).await;
     relay.settle_as(&retry(LATER), &read[..1]).await?;
-    relay.settle_as(&Verdict::Hold, &read[1..]).await?;
+    relay.settle_as(&Verdict::Blocked, &read[1..]).await?;
     for how in [RETRY, RESET] {
-        let hastened = hasten(&scene, &Filter::default(), how).await?;
-        assert_eq!(hastened, 1, "the head, and nobody behind it");
+        let retried = retry_waiting(&scene, &Filter::default(), how).await?;
+        assert_eq!(retried, 1, "the head, and nobody behind it");
         for held in &ids_of_key[1..] {
             assert_eq!(scene.find_one(*held).await?.due_at, None);
         }
@@ -238,7 +242,7 @@ async fn a_held_message_is_not_hastened(scene: Scene) -> CaseResult {
     Ok(())
 }
 
-async fn only_waiting_messages_that_fit_are_hastened(scene: Scene) -> CaseResult {
+async fn only_waiting_messages_that_fit_are_retried(scene: Scene) -> CaseResult {
     scene.emit([plain("a.one"), plain("b.one")]).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(2).await;
@@ -248,8 +252,8 @@ async fn only_waiting_messages_that_fit_are_hastened(scene: Scene) -> CaseResult
         status: Some(Status::Dead),
         ..Filter::default()
     };
-    assert_eq!(hasten(&scene, &dead, RETRY).await?, 0);
-    assert_eq!(hasten(&scene, &topic("a.*"), RETRY).await?, 1);
+    assert_eq!(retry_waiting(&scene, &dead, RETRY).await?, 0);
+    assert_eq!(retry_waiting(&scene, &topic("a.*"), RETRY).await?, 1);
     let mut topics: Vec<String> = relay
         .read_messages(2)
         .await
@@ -270,8 +274,8 @@ async fn at_most_so_many_dead_letters_are_discarded(scene: Scene) -> CaseResult 
             .await?,
         2
     );
-    for (n, delivery) in read.iter().enumerate() {
-        assert_eq!(operate(&scene).find(delivery.id).await?.len(), usize::from(n >= 2));
+    for (n, outgoing) in read.iter().enumerate() {
+        assert_eq!(operate(&scene).find(outgoing.id).await?.len(), usize::from(n >= 2));
     }
     assert_eq!(
         operate(&scene)
@@ -292,13 +296,13 @@ async fn at_most_so_many_dead_letters_are_discarded(scene: Scene) -> CaseResult 
 async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
     scene.emit([plain("a.one"), plain("b.one"), plain("a.waits")]).await?;
     let mut relay = scene.relay().await?;
-    for delivery in relay.read_messages(3).await {
-        let verdict = match delivery.topic.as_str() {
+    for outgoing in relay.read_messages(3).await {
+        let verdict = match outgoing.topic.as_str() {
             "a.waits" => retry(LATER),
             _ => dead(DeadReason::Permanent, false),
         };
-        let legs = vec![leg("x", verdict.clone()), leg("y", verdict)];
-        relay.settle(&[relay.settlement(&delivery, legs)]).await?;
+        let deliveries = vec![sink("x", verdict.clone()), sink("y", verdict)];
+        relay.settle(&[relay.settlement(&outgoing, deliveries)]).await?;
     }
     let pending = Filter {
         status: Some(Status::Retry),
@@ -310,13 +314,13 @@ async fn only_dead_letters_that_fit_are_discarded(scene: Scene) -> CaseResult {
             .await?,
         0
     );
-    let one_leg = Filter {
-        leg: Some("x".into()),
+    let one_delivery = Filter {
+        sink: Some("x".into()),
         ..topic("a.*")
     };
     assert_eq!(
         operate(&scene)
-            .discard_dead(&one_leg, None, usize::MAX, &mut Command::by("suite"))
+            .discard_dead(&one_delivery, None, usize::MAX, &mut Command::by("suite"))
             .await?,
         1
     );
@@ -350,7 +354,9 @@ async fn every_act_is_in_the_audit(scene: Scene) -> CaseResult {
     operate.discard_dead(&some, None, 1, &mut Command::by("bob")).await?;
     operate.release_key("k", None, "cem").await?;
     for (how, who) in [(RESET, "dan"), (RETRY, "eve")] {
-        operate.hasten(&some, how, None, 9, &mut Command::by(who)).await?;
+        operate
+            .retry_waiting(&some, how, None, 9, &mut Command::by(who))
+            .await?;
     }
     operate.reap_gone(Duration::from_secs(60), "fay").await?;
     let audit = operate.audit(100).await?;
@@ -361,7 +367,7 @@ async fn every_act_is_in_the_audit(scene: Scene) -> CaseResult {
     let expected = [
         ("fay", "reap", 0),
         ("eve", "retry", 0),
-        ("dan", "reset", 1),
+        ("dan", "retry --reset", 1),
         ("cem", "keys release", 1),
         ("bob", "dead discard", 1),
         ("ann", "dead retry", 1),

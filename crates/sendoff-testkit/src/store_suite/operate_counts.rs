@@ -140,8 +140,9 @@ async fn a_list_has_the_beginning_of_what_is_long(scene: Scene) -> CaseResult {
         long.key("k"),
         Message::bytes("short", "text/plain", b"abc".to_vec()).header("h", "v"),
     );
-    scene.emit([long.clone(), short.clone()]).await?;
-    let listed = scene.subject.operate.list(&Filter::default(), 1000, 0).await?.messages;
+    let bare = Message::bytes("bare", "text/plain", Vec::new());
+    scene.emit([long.clone(), short.clone(), bare]).await?;
+    let listed = scene.subject.operate.list(&Filter::default(), 1000).await?.messages;
     let of = |topic: &str| {
         listed
             .iter()
@@ -152,11 +153,12 @@ async fn a_list_has_the_beginning_of_what_is_long(scene: Scene) -> CaseResult {
         (of("long").payload_bytes, &of("long").payload[..]),
         (300_000, &payload[..LISTED_BYTES])
     );
-    assert_eq!(of("long").headers, None);
+    assert_eq!((&of("long").headers, of("long").headers_cut), (&None, true));
     assert_eq!((of("short").payload_bytes, &of("short").payload[..]), (3, &b"abc"[..]));
-    assert!(of("short").headers.is_some());
+    assert!(of("short").headers.is_some() && !of("short").headers_cut);
+    assert_eq!((&of("bare").headers, of("bare").headers_cut), (&None, false));
     let found = scene.find_one(long.id()).await?;
     assert_eq!((found.payload_bytes, found.payload), (300_000, payload));
-    assert!(found.headers.is_some_and(|headers| headers.len() > 60_000));
+    assert!(found.headers.is_some_and(|headers| headers.len() > 60_000) && !found.headers_cut);
     Ok(())
 }

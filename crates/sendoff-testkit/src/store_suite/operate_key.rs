@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use sendoff::store::{Command, DeadReason, Filter, Status, Verdict};
-use sendoff::{Delivery, Uuid};
+use sendoff::{Outgoing, Uuid};
 
-use super::manual_relay::{ManualRelay, dead, leg, retry};
+use super::manual_relay::{ManualRelay, dead, retry, sink};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, plain};
 
@@ -14,18 +14,18 @@ cases![
     a_key_that_waits_for_nobody_is_not_shown,
     the_keys_with_the_most_held_messages_come_first,
     a_discarded_dead_letter_lets_its_followers_go,
-    a_discarded_unrouted_dead_letter_lets_followers_of_every_leg_go,
+    a_discarded_unrouted_dead_letter_lets_followers_of_every_delivery_go,
     a_key_stays_blocked_by_the_other_dead_letter,
     a_released_key_goes_on_and_its_letter_stays,
-    a_key_is_released_for_one_leg,
+    a_key_is_released_for_one_delivery,
     a_released_letter_can_be_retried,
     lanes_are_shown_with_their_owners_and_messages,
 ];
 
 const LATER: Duration = Duration::from_secs(3600);
 
-fn ids(read: &[Delivery]) -> Vec<Uuid> {
-    read.iter().map(|delivery| delivery.id).collect()
+fn ids(read: &[Outgoing]) -> Vec<Uuid> {
+    read.iter().map(|outgoing| outgoing.id).collect()
 }
 
 /// Messages of one key of which the first gets this verdict, and the others wait behind it.
@@ -35,11 +35,11 @@ async fn blocked(
     key: &str,
     count: usize,
     first: &Verdict,
-) -> sendoff::Result<Vec<Delivery>> {
+) -> sendoff::Result<Vec<Outgoing>> {
     scene.emit_key(key, count).await?;
     let read = relay.read_messages(count).await;
     relay.settle_as(first, &read[..1]).await?;
-    relay.settle_as(&Verdict::Hold, &read[1..]).await?;
+    relay.settle_as(&Verdict::Blocked, &read[1..]).await?;
     for held in &read[1..] {
         assert_eq!(scene.find_one(held.id).await?.due_at, None);
     }
@@ -53,12 +53,15 @@ async fn a_blocked_key_is_shown_with_whom_it_waits_for(scene: Scene) -> CaseResu
     let keys = scene.subject.operate.keys(10).await?;
     assert_eq!(keys.len(), 2, "{keys:#?}");
     let (one, other) = (&keys[0], &keys[1]);
-    assert_eq!((one.key.as_str(), one.leg.as_str(), one.held), ("retried", "sink", 3));
+    assert_eq!(
+        (one.key.as_str(), one.sink.as_str(), one.blocked),
+        ("retried", "sink", 3)
+    );
     assert_eq!((one.head, one.state.as_str()), (Some(retried[0].id), "retry"));
     assert_eq!(one.due_at, scene.find_one(retried[0].id).await?.due_at);
     assert_eq!(one.last_error.as_deref(), Some("it failed"));
-    assert_eq!(one.lane, i64::from(retried[0].place.lane));
-    assert_eq!((other.key.as_str(), other.held, other.due_at), ("died", 1, None));
+    assert_eq!(one.lane, i64::from(retried[0].row_ref.lane));
+    assert_eq!((other.key.as_str(), other.blocked, other.due_at), ("died", 1, None));
     assert_eq!((other.head, other.state.as_str()), (Some(died[0].id), "dead"));
     assert_eq!(other.last_error.as_deref(), Some("it is hopeless"));
     Ok(())
@@ -81,7 +84,7 @@ async fn the_keys_with_the_most_held_messages_come_first(scene: Scene) -> CaseRe
         blocked(&scene, &mut relay, key, count, &retry(LATER)).await?;
     }
     let keys = scene.subject.operate.keys(2).await?;
-    let short: Vec<_> = keys.iter().map(|key| (key.key.as_str(), key.held)).collect();
+    let short: Vec<_> = keys.iter().map(|key| (key.key.as_str(), key.blocked)).collect();
     assert_eq!(short, [("a", 3), ("b", 2)]);
     Ok(())
 }
@@ -105,14 +108,14 @@ async fn a_discarded_dead_letter_lets_its_followers_go(scene: Scene) -> CaseResu
     Ok(())
 }
 
-async fn a_discarded_unrouted_dead_letter_lets_followers_of_every_leg_go(scene: Scene) -> CaseResult {
+async fn a_discarded_unrouted_dead_letter_lets_followers_of_every_delivery_go(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     scene.emit_key("k", 2).await?;
     let read = relay.read_messages(2).await;
-    let unrouted = vec![leg("", dead(DeadReason::Unroutable, true))];
+    let unrouted = vec![sink("", dead(DeadReason::Unroutable, true))];
     relay.settle(&[relay.settlement(&read[0], unrouted)]).await?;
-    let legs = vec![leg("a", Verdict::Hold), leg("b", Verdict::Hold)];
-    relay.settle(&[relay.settlement(&read[1], legs)]).await?;
+    let deliveries = vec![sink("a", Verdict::Blocked), sink("b", Verdict::Blocked)];
+    relay.settle(&[relay.settlement(&read[1], deliveries)]).await?;
     relay.read_nothing().await;
     let all = Filter::default();
     assert_eq!(
@@ -123,14 +126,14 @@ async fn a_discarded_unrouted_dead_letter_lets_followers_of_every_leg_go(scene: 
             .await?,
         1
     );
-    let mut legs: Vec<_> = relay
+    let mut deliveries: Vec<_> = relay
         .read_messages(2)
         .await
         .into_iter()
-        .map(|read| read.place.leg)
+        .map(|read| read.row_ref.sink)
         .collect();
-    legs.sort();
-    assert_eq!(legs, [Some("a".into()), Some("b".into())]);
+    deliveries.sort();
+    assert_eq!(deliveries, [Some("a".into()), Some("b".into())]);
     Ok(())
 }
 
@@ -139,7 +142,7 @@ async fn a_key_stays_blocked_by_the_other_dead_letter(scene: Scene) -> CaseResul
     scene.emit_key("k", 3).await?;
     let read = relay.read_messages(3).await;
     relay.settle_as(&dead(DeadReason::Permanent, true), &read[..2]).await?;
-    relay.settle_as(&Verdict::Hold, &read[2..]).await?;
+    relay.settle_as(&Verdict::Blocked, &read[2..]).await?;
     for (discarded, due) in [(0, false), (1, true)] {
         let one = Filter {
             ids: vec![read[discarded].id],
@@ -173,26 +176,26 @@ async fn a_released_key_goes_on_and_its_letter_stays(scene: Scene) -> CaseResult
     let keys = operate.keys(10).await?;
     assert_eq!((keys.len(), keys[0].key.as_str()), (1, "other"));
     // What comes now is not held any more.
-    let (lane, lanes) = (read[0].place.lane, relay.lanes());
+    let (lane, lanes) = (read[0].row_ref.lane, relay.lanes());
     let blocked = scene.subject.relay.blocked_keys(&lanes).await?;
     assert!(!blocked.iter().any(|key| key.lane == lane && &*key.key == "k"));
     Ok(())
 }
 
-async fn a_key_is_released_for_one_leg(scene: Scene) -> CaseResult {
+async fn a_key_is_released_for_one_delivery(scene: Scene) -> CaseResult {
     let mut relay = scene.relay().await?;
     scene.emit_key("k", 2).await?;
     let read = relay.read_messages(2).await;
-    for (delivery, verdict) in read.iter().zip([dead(DeadReason::Permanent, true), Verdict::Hold]) {
-        let legs = vec![leg("a", verdict.clone()), leg("b", verdict)];
-        relay.settle(&[relay.settlement(delivery, legs)]).await?;
+    for (outgoing, verdict) in read.iter().zip([dead(DeadReason::Permanent, true), Verdict::Blocked]) {
+        let deliveries = vec![sink("a", verdict.clone()), sink("b", verdict)];
+        relay.settle(&[relay.settlement(outgoing, deliveries)]).await?;
     }
     let operate = &scene.subject.operate;
     assert_eq!(operate.release_key("k", Some("c"), "suite").await?, 0);
     assert_eq!(operate.release_key("k", Some("a"), "suite").await?, 1);
     let due = relay.read_messages(1).await;
-    assert_eq!((due[0].id, due[0].place.leg.as_deref()), (read[1].id, Some("a")));
-    assert_eq!(scene.find_leg(read[1].id, "b").await?.due_at, None);
+    assert_eq!((due[0].id, due[0].row_ref.sink.as_deref()), (read[1].id, Some("a")));
+    assert_eq!(scene.find_delivery(read[1].id, "b").await?.due_at, None);
     Ok(())
 }
 

@@ -2,23 +2,32 @@
 
 use std::time::Duration;
 
-use sendoff::store::{Pausable, RetryState, Verdict};
+use sendoff::store::{Pausable, RetryState, Settlement, Verdict};
 
+use super::manual_relay::{self, ManualRelay};
 use super::registry::{CaseResult, cases};
-use super::scene::{Scene, TICK, plain};
+use super::scene::{Scene, TICK, persistently, plain};
 
 cases![
     a_pause_is_set_once_and_ended_once,
     pauses_are_shown_with_when_and_by_whom,
     resuming_a_topic_makes_its_messages_due,
+    what_is_made_to_wait_for_a_pause_that_is_over_is_due_at_once,
+    no_message_waits_for_a_pause_that_ends_at_the_same_moment,
     resuming_a_sink_touches_no_message,
     pausing_is_in_the_audit,
 ];
+
+const INVOICES: &str = "invoice.{sent,paid}";
 
 const LATER: Duration = Duration::from_secs(3600);
 
 fn topic(name: &str) -> Pausable {
     Pausable::Topic(name.into())
+}
+
+fn paused(by: &str) -> Verdict {
+    Verdict::Paused { by: by.into() }
 }
 
 fn sink(name: &str) -> Pausable {
@@ -67,23 +76,26 @@ async fn pauses_are_shown_with_when_and_by_whom(scene: Scene) -> CaseResult {
 }
 
 /// Messages that wait because of a pause, as the relay settles them, and one that waits for its sink.
-async fn stopped(scene: &Scene) -> sendoff::Result<super::manual_relay::ManualRelay> {
+async fn stopped(scene: &Scene) -> sendoff::Result<ManualRelay> {
+    for paused in ["order.*", INVOICES] {
+        assert!(scene.subject.operate.pause(&topic(paused), "suite").await?);
+    }
     scene
         .emit([plain("order.placed"), plain("order.down"), plain("invoice.sent")])
         .await?;
     let mut relay = scene.relay().await?;
-    for delivery in relay.read_messages(3).await {
-        let error = match delivery.topic.as_str() {
-            "order.down" => "connection refused",
-            _ => "the topic is paused",
+    for outgoing in relay.read_messages(3).await {
+        let waits = match outgoing.topic.as_str() {
+            "order.down" => Verdict::Retry {
+                state: RetryState::Deferred,
+                delay: LATER,
+                charged: false,
+                error: "connection refused".into(),
+            },
+            "order.placed" => paused("order.*"),
+            _ => paused(INVOICES),
         };
-        let waits = Verdict::Retry {
-            state: RetryState::Down,
-            delay: LATER,
-            charged: false,
-            error: error.into(),
-        };
-        relay.settle_as(&waits, &[delivery]).await?;
+        relay.settle_as(&waits, &[outgoing]).await?;
     }
     relay.read_nothing().await;
     Ok(relay)
@@ -92,16 +104,62 @@ async fn stopped(scene: &Scene) -> sendoff::Result<super::manual_relay::ManualRe
 async fn resuming_a_topic_makes_its_messages_due(scene: Scene) -> CaseResult {
     let mut relay = stopped(&scene).await?;
     let operate = &scene.subject.operate;
-    operate.resume(&topic("order.*"), "suite").await?;
+    assert!(!operate.resume(&topic("*"), "suite").await?);
     relay.read_nothing().await;
-    operate.pause(&topic("order.*"), "suite").await?;
-    operate.pause(&topic("invoice.{sent,paid}"), "suite").await?;
     operate.resume(&topic("order.*"), "suite").await?;
     assert_eq!(relay.read_messages(1).await[0].topic, "order.placed");
     relay.read_nothing().await;
-    operate.resume(&topic("invoice.{sent,paid}"), "suite").await?;
+    operate.resume(&topic(INVOICES), "suite").await?;
     assert_eq!(relay.read_messages(1).await[0].topic, "invoice.sent");
     relay.read_nothing().await;
+    Ok(())
+}
+
+/// From every table: ready, waiting for its sink, and not routed yet.
+async fn what_is_made_to_wait_for_a_pause_that_is_over_is_due_at_once(scene: Scene) -> CaseResult {
+    let operate = &scene.subject.operate;
+    operate.pause(&topic("order.*"), "suite").await?;
+    operate.pause(&topic("*.placed"), "suite").await?;
+    scene
+        .emit([plain("order.placed"), plain("order.placed").delay(TICK)])
+        .await?;
+    let mut relay = scene.relay().await?;
+    let read = relay.read_messages(2).await;
+    operate.resume(&topic("order.*"), "suite").await?;
+    assert!(relay.settle_as(&paused("order.*"), &read).await?.woke);
+    let again = relay.read_messages(2).await;
+    assert!(again.iter().all(|d| d.row_ref.sink.as_deref() == Some("sink")));
+    assert!(relay.settle_as(&paused("order.*"), &again).await?.woke);
+    let read = relay.read_messages(2).await;
+    assert!(read.iter().all(|outgoing| outgoing.attempts == 0));
+    // The other one lasts.
+    let report = relay.settle_as(&paused("*.placed"), &read).await?;
+    assert!(!report.woke);
+    relay.read_nothing().await;
+    operate.resume(&topic("*.placed"), "suite").await?;
+    relay.read_messages(2).await;
+    Ok(())
+}
+
+async fn no_message_waits_for_a_pause_that_ends_at_the_same_moment(scene: Scene) -> CaseResult {
+    let operate = &scene.subject.operate;
+    let mut relay = scene.relay().await?;
+    for _ in 0..20 {
+        operate.pause(&topic("order.*"), "suite").await?;
+        scene.emit((0..5).map(|_| plain("order.placed"))).await?;
+        let read = relay.read_messages(5).await;
+        let waits = |outgoing| relay.settlement(outgoing, vec![manual_relay::sink("sink", paused("order.*"))]);
+        let settlements: Vec<Settlement> = read.iter().map(waits).collect();
+        let (store, owner, orders) = (relay.store.clone(), relay.owner, topic("order.*"));
+        let (settled, ended) = tokio::join!(
+            persistently(|| store.settle(owner, &settlements)),
+            persistently(|| operate.resume(&orders, "suite")),
+        );
+        assert!(settled?.lost.is_empty() && ended?);
+        relay.settled.extend(read.into_iter().map(|outgoing| outgoing.row_ref));
+        let due = relay.read_messages(5).await;
+        relay.deliver(&due).await?;
+    }
     Ok(())
 }
 

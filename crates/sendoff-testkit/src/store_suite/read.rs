@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
 
-use sendoff::store::{Delivery, Lane, Place, Room, Row};
+use sendoff::store::{Lane, Outgoing, Row, RowRef, Table};
 use sendoff::{Message, Result, Uuid};
 use tokio::time::Instant;
 
@@ -26,7 +26,7 @@ cases![
     rows_of_a_lane_come_in_the_order_of_their_numbers,
     only_the_tables_that_are_asked_for_are_read,
     due_rows_come_in_the_order_they_fell_due,
-    legs_that_are_to_be_skipped_are_not_read,
+    deliveries_that_are_to_be_skipped_are_not_read,
     many_due_rows_are_paged_through,
 ];
 
@@ -34,14 +34,14 @@ async fn forgotten_rows_come_again(scene: Scene) -> CaseResult {
     scene.emit_key("k", 5).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(5).await;
-    relay.forgotten = vec![read[1].place.clone(), read[3].place.clone()];
+    relay.forgotten = vec![read[1].row_ref.clone(), read[3].row_ref.clone()];
     let again = relay.read_messages(2).await;
     assert_eq!([again[0].id, again[1].id], [read[1].id, read[3].id]);
     relay.read_nothing().await;
     // The same for rows that wait.
     relay.settle_as(&retry(Duration::ZERO), &read[..1]).await?;
     let due = relay.read_messages(1).await;
-    relay.forgotten = vec![due[0].place.clone()];
+    relay.forgotten = vec![due[0].row_ref.clone()];
     assert_eq!(relay.read_messages(1).await, due);
     Ok(())
 }
@@ -51,7 +51,7 @@ async fn settled_rows_never_come_again_even_while_they_are_settled(scene: Scene)
     let mut relay = scene.relay().await?;
     let (store, owner) = (scene.second().await?.subject.relay, relay.owner);
     let (to_settle, mut settling) = tokio::sync::mpsc::unbounded_channel::<Vec<sendoff::store::Settlement>>();
-    let (settled, mut done) = tokio::sync::mpsc::unbounded_channel::<Place>();
+    let (settled, mut done) = tokio::sync::mpsc::unbounded_channel::<RowRef>();
     // Settles while the reads go on, so that a commit falls into the middle of a read now and then.
     let settler = tokio::spawn(async move {
         while let Some(settlements) = settling.recv().await {
@@ -59,7 +59,7 @@ async fn settled_rows_never_come_again_even_while_they_are_settled(scene: Scene)
                 let report = store.settle(owner, part).await.expect("to settle");
                 assert!(report.lost.is_empty());
                 for settlement in part {
-                    let _ = settled.send(settlement.place.clone());
+                    let _ = settled.send(settlement.row_ref.clone());
                 }
             }
         }
@@ -78,17 +78,17 @@ async fn settled_rows_never_come_again_even_while_they_are_settled(scene: Scene)
     let mut quiet = 0;
     while seen.len() < COUNT || quiet < 20 {
         assert!(began.elapsed() < PATIENCE, "read {} of {COUNT}", seen.len());
-        let places: Vec<Place> = std::iter::from_fn(|| done.try_recv().ok()).collect();
-        relay.note_settled(places);
+        let row_refs: Vec<RowRef> = std::iter::from_fn(|| done.try_recv().ok()).collect();
+        relay.note_settled(row_refs);
         let page = relay.read(150).await?;
         quiet = if page.rows.is_empty() { quiet + 1 } else { 0 };
         let read: Vec<_> = page.rows.into_iter().map(message).collect();
-        for delivery in &read {
-            assert!(seen.insert(delivery.id), "a row came twice: {:?}", delivery.place);
+        for outgoing in &read {
+            assert!(seen.insert(outgoing.id), "a row came twice: {:?}", outgoing.row_ref);
         }
         let settlements = read
             .iter()
-            .map(|delivery| relay.settlement(delivery, Vec::new()))
+            .map(|outgoing| relay.settlement(outgoing, Vec::new()))
             .collect();
         to_settle.send(settlements).expect("the settler lives");
     }
@@ -121,15 +121,18 @@ async fn a_lane_gained_later_is_read_from_its_beginning(scene: Scene) -> CaseRes
 async fn a_lane_that_was_lost_is_not_read(scene: Scene) -> CaseResult {
     scene.emit_key("k", 3).await?;
     let mut relay = scene.relay().await?;
-    let lane = relay.read_messages(3).await[0].place.lane;
+    let lane = relay.read_messages(3).await[0].row_ref.lane;
     relay.reader.lost(&[lane]);
     scene.emit_key("k", 3).await?;
     let other = scene.emit((0..50).map(|_| plain("t"))).await?.len();
-    let of_other_lanes = |rows: Vec<Row>| rows.into_iter().filter(|row| row.place().lane != lane).count();
+    let of_other_lanes = |rows: Vec<Row>| rows.into_iter().filter(|row| row.row_ref().lane != lane).count();
     let (mut count, began) = (0, Instant::now());
     while began.elapsed() < Duration::from_millis(400) {
         let rows = relay.read(1000).await?.rows;
-        assert!(rows.iter().all(|row| row.place().lane != lane), "a lost lane was read");
+        assert!(
+            rows.iter().all(|row| row.row_ref().lane != lane),
+            "a lost lane was read"
+        );
         count += of_other_lanes(rows);
     }
     assert!(count > 0 && count <= other);
@@ -140,7 +143,7 @@ async fn a_lane_that_was_lost_and_gained_is_read_anew(scene: Scene) -> CaseResul
     scene.emit_key("k", 3).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(3).await;
-    relay.release(&[read[0].place.lane]).await?;
+    relay.release(&[read[0].row_ref.lane]).await?;
     relay.acquire(usize::MAX).await?;
     assert_eq!(relay.read_messages(3).await, read);
     Ok(())
@@ -178,7 +181,7 @@ async fn a_page_has_about_as_many_rows_as_were_asked_for(scene: Scene) -> CaseRe
     scene.emit((0..3000).map(|_| plain("t"))).await?;
     let mut relay = scene.relay().await?;
     let lanes = usize::from(scene.subject.relay.lanes());
-    // The relay asks for few when payloads are large, and when it has much in hand: memory is what it counts on.
+    // The relay asks for few when payloads are large, and when it has much in flight: memory is what it counts on.
     for limit in [20, 100, 500] {
         for _ in 0..3 {
             let rows = relay.read(limit).await?.rows.len();
@@ -233,10 +236,10 @@ async fn a_page_has_as_many_bytes_as_were_asked_for_and_one_row_at_most(scene: S
     let emitted = scene.emit(messages).await?;
     let rows = read_by_bytes(&mut relay, 200_000, 80, (true, false)).await?;
     let mut read: BTreeMap<String, Vec<Uuid>> = BTreeMap::new();
-    for delivery in rows.into_iter().map(message) {
-        read.entry(delivery.key.clone().unwrap_or_default())
+    for outgoing in rows.into_iter().map(message) {
+        read.entry(outgoing.key.clone().unwrap_or_default())
             .or_default()
-            .push(delivery.id);
+            .push(outgoing.id);
     }
     for (n, of_key) in read {
         let at: usize = n[1..].parse().expect("a number");
@@ -244,7 +247,7 @@ async fn a_page_has_as_many_bytes_as_were_asked_for_and_one_row_at_most(scene: S
         assert_eq!(of_key, expected, "the order of {n}");
     }
     relay.read_nothing().await;
-    relay.forgotten = small.iter().map(|delivery| delivery.place.clone()).collect();
+    relay.forgotten = small.iter().map(|outgoing| outgoing.row_ref.clone()).collect();
     assert_eq!(relay.read_messages(100).await.len(), small.len());
     Ok(())
 }
@@ -258,7 +261,7 @@ async fn large_rows_that_wait_come_some_at_a_time(scene: Scene) -> CaseResult {
     relay.settle_as(&retry(Duration::ZERO), &read).await?;
     let rows = read_by_bytes(&mut relay, 120_000, 30, (false, true)).await?;
     let ids: HashSet<Uuid> = rows.into_iter().map(|row| message(row).id).collect();
-    assert_eq!(ids, read.iter().map(|delivery| delivery.id).collect());
+    assert_eq!(ids, read.iter().map(|outgoing| outgoing.id).collect());
     Ok(())
 }
 
@@ -275,11 +278,11 @@ async fn large_rows_do_not_starve_other_lanes(scene: Scene) -> CaseResult {
         reads += 1;
         assert!(reads < 200, "only these lanes were read: {lanes:?}");
         let page = relay.read(1000).await?;
-        let read: Vec<Delivery> = page.rows.into_iter().map(message).collect();
-        lanes.extend(read.iter().map(|delivery| delivery.place.lane));
+        let read: Vec<Outgoing> = page.rows.into_iter().map(message).collect();
+        lanes.extend(read.iter().map(|outgoing| outgoing.row_ref.lane));
         let again = read
             .iter()
-            .map(|delivery| large(delivery.key.as_deref().unwrap_or_default(), 60_000, false));
+            .map(|outgoing| large(outgoing.key.as_deref().unwrap_or_default(), 60_000, false));
         scene.emit(again.collect::<Vec<_>>()).await?;
         relay.deliver(&read).await?;
     }
@@ -309,11 +312,11 @@ async fn rows_of_a_lane_come_in_the_order_of_their_numbers(scene: Scene) -> Case
     let mut relay = scene.relay().await?;
     let mut last = BTreeMap::<Lane, i64>::new();
     for row in relay.read_rows(1000).await {
-        let place = row.place();
-        let before = last.insert(place.lane, place.seq);
+        let row_ref = row.row_ref();
+        let before = last.insert(row_ref.lane, row_ref.seq);
         assert!(
-            before.is_none_or(|before| before < place.seq),
-            "{place:?} came after {before:?}"
+            before.is_none_or(|before| before < row_ref.seq),
+            "{row_ref:?} came after {before:?}"
         );
     }
     Ok(())
@@ -327,9 +330,9 @@ async fn only_the_tables_that_are_asked_for_are_read(scene: Scene) -> CaseResult
     scene.emit([plain("ready")]).await?;
     assert!(relay.read_tables(10, false, false).await?.rows.is_empty());
     let mut rows = Vec::new();
-    for (ready, due, room) in [(true, false, Room::Ready), (false, true, Room::Waiting)] {
+    for (ready, due, table) in [(true, false, Table::Ready), (false, true, Table::Waiting)] {
         rows.extend(relay.read_tables(10, ready, due).await?.rows);
-        assert_eq!(rows.pop().map(|row| row.place().room), Some(room));
+        assert_eq!(rows.pop().map(|row| row.row_ref().table), Some(table));
         assert!(rows.is_empty());
     }
     Ok(())
@@ -339,17 +342,17 @@ async fn due_rows_come_in_the_order_they_fell_due(scene: Scene) -> CaseResult {
     scene.emit((0..9).map(|n| numbered(&format!("k{n}"), n))).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(9).await;
-    let number = |delivery: &sendoff::Delivery| {
-        String::from_utf8_lossy(&delivery.payload)
+    let number = |outgoing: &sendoff::Outgoing| {
+        String::from_utf8_lossy(&outgoing.payload)
             .parse::<u64>()
             .expect("a number")
     };
     let mut due_at = Vec::new();
-    for delivery in &read {
+    for outgoing in &read {
         // The last one is due first.
-        let delay = Duration::from_millis((9 - number(delivery)) * 15);
-        relay.settle_as(&retry(delay), std::slice::from_ref(delivery)).await?;
-        due_at.push((scene.find_one(delivery.id).await?.due_at, delivery.id));
+        let delay = Duration::from_millis((9 - number(outgoing)) * 15);
+        relay.settle_as(&retry(delay), std::slice::from_ref(outgoing)).await?;
+        due_at.push((scene.find_one(outgoing.id).await?.due_at, outgoing.id));
     }
     due_at.sort();
     tokio::time::sleep(Duration::from_millis(9 * 15 + 50)).await;
@@ -357,31 +360,31 @@ async fn due_rows_come_in_the_order_they_fell_due(scene: Scene) -> CaseResult {
         .read_messages(9)
         .await
         .iter()
-        .map(|delivery| delivery.id)
+        .map(|outgoing| outgoing.id)
         .collect();
     assert_eq!(due, due_at.into_iter().map(|(_, id)| id).collect::<Vec<_>>());
     Ok(())
 }
 
-async fn legs_that_are_to_be_skipped_are_not_read(scene: Scene) -> CaseResult {
-    use super::manual_relay::leg;
+async fn deliveries_that_are_to_be_skipped_are_not_read(scene: Scene) -> CaseResult {
+    use super::manual_relay::sink;
     scene.emit([plain("t")]).await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(1).await;
-    let legs = ["a", "b", "c"].map(|name| leg(name, retry(Duration::ZERO)));
-    relay.settle(&[relay.settlement(&read[0], legs.to_vec())]).await?;
+    let deliveries = ["a", "b", "c"].map(|name| sink(name, retry(Duration::ZERO)));
+    relay.settle(&[relay.settlement(&read[0], deliveries.to_vec())]).await?;
     scene.emit([plain("scheduled").delay(Duration::from_millis(1))]).await?;
-    relay.skip_legs = vec!["a".into(), "c".into()];
+    relay.skip_sinks = vec!["a".into(), "c".into()];
     let mut names: Vec<Option<String>> = relay
         .read_messages(2)
         .await
         .into_iter()
-        .map(|delivery| delivery.place.leg.map(|leg| leg.to_string()))
+        .map(|outgoing| outgoing.row_ref.sink.map(|sink| sink.to_string()))
         .collect();
     names.sort();
     // What is not routed yet is not for a sink that is down.
     assert_eq!(names, [None, Some("b".to_owned())]);
-    relay.skip_legs.clear();
+    relay.skip_sinks.clear();
     relay.read_messages(2).await;
     Ok(())
 }
@@ -393,12 +396,12 @@ async fn many_due_rows_are_paged_through(scene: Scene) -> CaseResult {
     let read = relay.read_messages(COUNT).await;
     relay.settle_as(&retry(Duration::ZERO), &read).await?;
     let (mut seen, began) = (HashSet::new(), Instant::now());
-    // Nothing is settled: what is in hand must not hide what is not.
+    // Nothing is settled: what is in flight must not hide what is not.
     while seen.len() < COUNT {
         let page = relay.read_tables(50, false, true).await?;
         assert!(began.elapsed() < PATIENCE, "read {} of {COUNT}", seen.len());
         for row in page.rows {
-            assert!(seen.insert(row.place().clone()));
+            assert!(seen.insert(row.row_ref().clone()));
         }
     }
     Ok(())

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use sendoff::store::{Backlog, Command, Filter, Status};
 use sendoff::{Message, Outcome};
-use sendoff_relay::{HeadPolicy, Relay, Settings};
+use sendoff_relay::{OnFailure, Relay, Settings};
 use tokio_util::sync::CancellationToken;
 
 use super::Setup;
@@ -71,7 +71,7 @@ async fn everything_that_is_committed_arrives_once(scene: Scene) -> CaseResult {
     assert_eq!((report.delivered, report.retried, report.dead), (1000, 0, 0));
     let arrivals = sink.arrivals();
     assert_eq!(arrivals.len(), 1000, "nothing arrives twice without a reason");
-    assert_eq!(arrivals.iter().map(|delivery| delivery.id).collect::<HashSet<_>>(), ids);
+    assert_eq!(arrivals.iter().map(|outgoing| outgoing.id).collect::<HashSet<_>>(), ids);
     assert!(sink.is_closed() && sink.overlaps().is_empty());
     assert_eq!(scene.subject.relay.backlog().await?, Backlog::default());
     Ok(())
@@ -123,9 +123,9 @@ async fn two_relays_share_the_work(scene: Scene) -> CaseResult {
     empty(&scene).await?;
     last.stop().await?;
     let mut ids = HashSet::new();
-    for delivery in sinks.iter().flat_map(|sink| sink.arrivals()) {
+    for outgoing in sinks.iter().flat_map(|sink| sink.arrivals()) {
         emitted += 1;
-        assert!(ids.insert(delivery.id), "it was with both");
+        assert!(ids.insert(outgoing.id), "it was with both");
     }
     assert_eq!(emitted % 100, 0);
     Ok(())
@@ -168,8 +168,8 @@ async fn a_message_that_waits_for_one_sink_is_seen_to_be_with_the_other(scene: S
     .await?;
     running.stop().await?;
     assert_eq!(good.arrivals().len(), 1);
-    assert_eq!(scene.find_leg(id, "good").await?.status, Status::Delivered);
-    assert_eq!(scene.find_leg(id, "bad").await?.status, Status::Dead);
+    assert_eq!(scene.find_delivery(id, "good").await?.status, Status::Delivered);
+    assert_eq!(scene.find_delivery(id, "bad").await?.status, Status::Dead);
     Ok(())
 }
 
@@ -193,7 +193,7 @@ async fn a_sink_that_is_down_does_not_hold_up_another(scene: Scene) -> CaseResul
     for id in ids {
         let stored = scene.find_one(id).await?;
         assert_eq!(
-            (stored.leg.as_str(), stored.attempts),
+            (stored.sink.as_str(), stored.attempts),
             ("down", 0),
             "a sink that is down costs no attempt"
         );
@@ -203,7 +203,7 @@ async fn a_sink_that_is_down_does_not_hold_up_another(scene: Scene) -> CaseResul
 
 async fn a_sink_that_panics_loses_nothing(scene: Scene) -> CaseResult {
     let sink = Arc::new(
-        ScriptedSink::new().script(|delivery, copy| match (&*delivery.payload, copy) {
+        ScriptedSink::new().script(|outgoing, copy| match (&*outgoing.payload, copy) {
             (b"3", 1..=3) => Act::Panic,
             _ => Act::Deliver,
         }),
@@ -229,7 +229,7 @@ async fn a_bad_row_is_a_dead_letter_and_its_neighbours_arrive(scene: Scene) -> C
     })
     .await?;
     running.stop().await?;
-    let listing = scene.subject.operate.list(&Filter::default(), 10, 0).await?;
+    let listing = scene.subject.operate.list(&Filter::default(), 10).await?;
     assert_eq!(listing.messages[0].detail.as_deref(), Some("unreadable"));
     assert_eq!(sink.arrivals().len(), 19);
     Ok(())
@@ -252,7 +252,7 @@ async fn a_message_without_a_route_is_a_dead_letter_until_there_is_one(scene: Sc
     running.stop().await?;
     let stored = scene.find_one(id).await?;
     assert_eq!(
-        (stored.detail.as_deref(), stored.leg.as_str()),
+        (stored.detail.as_deref(), stored.sink.as_str()),
         (Some("unroutable"), "")
     );
     let running = Running::start(builder("*"));
@@ -342,7 +342,7 @@ async fn a_message_is_tried_as_often_as_it_allows(scene: Scene) -> CaseResult {
         let copies = sink
             .publications()
             .into_iter()
-            .filter(|p| p.delivery.id == emitted.id())
+            .filter(|p| p.outgoing.id == emitted.id())
             .count();
         assert_eq!(copies, usize::try_from(attempts).expect("a small number"));
     }
@@ -350,7 +350,7 @@ async fn a_message_is_tried_as_often_as_it_allows(scene: Scene) -> CaseResult {
 }
 
 async fn one_run_delivers_what_is_due_and_tells_what_is_left(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, _| match delivery.topic.as_str() {
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, _| match outgoing.topic.as_str() {
         "never" => permanent(),
         _ => Act::Deliver,
     }));
@@ -362,7 +362,7 @@ async fn one_run_delivers_what_is_due_and_tells_what_is_left(scene: Scene) -> Ca
         .await?;
     let once = relay(scene.subject.relay.clone(), &sink).settings(Settings {
         batch: 50,
-        window: 100,
+        max_in_flight: 100,
         ..settings()
     });
     let report = once.build()?.run_once(CancellationToken::new()).await?;
@@ -381,14 +381,14 @@ async fn one_run_delivers_what_is_due_and_tells_what_is_left(scene: Scene) -> Ca
 
 async fn hooks_are_told(scene: Scene) -> CaseResult {
     let sink = Arc::new(
-        ScriptedSink::new().script(|delivery, copy| match (delivery.topic.as_str(), copy) {
+        ScriptedSink::new().script(|outgoing, copy| match (outgoing.topic.as_str(), copy) {
             ("never", _) => permanent(),
             ("again", 1) => temporary(),
             _ => Act::Deliver,
         }),
     );
     let hooks = Arc::new(RecordingHooks::new());
-    let builder = relay(scene.subject.relay.clone(), &sink).default_policy(policy(HeadPolicy::Skip));
+    let builder = relay(scene.subject.relay.clone(), &sink).default_policy(policy(OnFailure::Skip));
     let running = Running::start(builder.hooks(hooks.clone()));
     let messages = ["once", "again", "never"].map(plain);
     let [once, again, never] = messages.clone().map(|message: Message| message.id());

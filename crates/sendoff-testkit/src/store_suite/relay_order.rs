@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::{Command, Filter, RelayStore, Status};
-use sendoff::{Delivery, Message, Outcome};
-use sendoff_relay::{HeadPolicy, Relay};
+use sendoff::{Message, Outcome, Outgoing};
+use sendoff_relay::{OnFailure, Relay};
 
 use super::registry::{CaseResult, cases};
 use super::relays::{Running, arrive, numbers, pattern, policy, relay, settings, tale};
@@ -32,21 +32,21 @@ fn permanent() -> Act {
     Act::Refuse(Outcome::Permanent("never".into()))
 }
 
-fn is(delivery: &Delivery, n: u64) -> bool {
-    *delivery.payload == *n.to_string().as_bytes()
+fn is(outgoing: &Outgoing, n: u64) -> bool {
+    *outgoing.payload == *n.to_string().as_bytes()
 }
 
-fn start(store: Arc<dyn RelayStore>, sink: &Arc<ScriptedSink>, head: HeadPolicy) -> Running {
+fn start(store: Arc<dyn RelayStore>, sink: &Arc<ScriptedSink>, head: OnFailure) -> Running {
     Running::start(relay(store, sink).default_policy(policy(head)))
 }
 
 async fn a_failed_head_is_retried_before_its_followers(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, copy| match copy {
-        1 if is(delivery, 0) || is(delivery, 7) => temporary(),
-        2 if is(delivery, 7) => Act::Refuse(Outcome::Unknown("who knows".into())),
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, copy| match copy {
+        1 if is(outgoing, 0) || is(outgoing, 7) => temporary(),
+        2 if is(outgoing, 7) => Act::Refuse(Outcome::Unknown("who knows".into())),
         _ => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Block);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Block);
     // Some before, some while the first is waiting to be tried again.
     for n in 0..40 {
         scene.emit([numbered("k", n)]).await?;
@@ -62,11 +62,11 @@ async fn a_failed_head_is_retried_before_its_followers(scene: Scene) -> CaseResu
 }
 
 async fn a_blocking_dead_letter_holds_its_key_until_it_is_retried(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, copy| match copy {
-        1 if is(delivery, 2) => permanent(),
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, copy| match copy {
+        1 if is(outgoing, 2) => permanent(),
         _ => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Block);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Block);
     scene.emit_key("k", 10).await?;
     eventually("it is a dead letter", || async {
         Ok(scene.count(Status::Dead).await? == 1)
@@ -93,12 +93,12 @@ async fn a_blocking_dead_letter_holds_its_key_until_it_is_retried(scene: Scene) 
 }
 
 async fn a_skipped_head_lets_its_followers_go_once_it_is_dead(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, _| match () {
-        () if is(delivery, 2) => permanent(),
-        () if is(delivery, 5) => temporary(),
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, _| match () {
+        () if is(outgoing, 2) => permanent(),
+        () if is(outgoing, 5) => temporary(),
         () => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Skip);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Skip);
     scene.emit_key("k", 10).await?;
     arrive(&sink, 8).await;
     running.stop().await?;
@@ -108,11 +108,11 @@ async fn a_skipped_head_lets_its_followers_go_once_it_is_dead(scene: Scene) -> C
 }
 
 async fn a_parked_head_is_passed_by_its_followers(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, copy| match copy {
-        1 | 2 if is(delivery, 2) => temporary(),
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, copy| match copy {
+        1 | 2 if is(outgoing, 2) => temporary(),
         _ => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Park);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Park);
     scene.emit_key("k", 10).await?;
     arrive(&sink, 10).await;
     running.stop().await?;
@@ -123,11 +123,11 @@ async fn a_parked_head_is_passed_by_its_followers(scene: Scene) -> CaseResult {
 }
 
 async fn other_keys_go_on_while_one_is_blocked(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, _| match delivery.key.as_deref() {
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, _| match outgoing.key.as_deref() {
         Some("bad") => permanent(),
         _ => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Block);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Block);
     // More keys than lanes: some share the lane of the bad one.
     for n in 0..3 {
         let keys = (0..300).map(|key| numbered(&format!("k{key}"), n));
@@ -140,11 +140,11 @@ async fn other_keys_go_on_while_one_is_blocked(scene: Scene) -> CaseResult {
 }
 
 async fn a_key_stays_blocked_when_its_lane_changes_hands(scene: Scene) -> CaseResult {
-    let sink = Arc::new(ScriptedSink::new().script(|delivery, copy| match copy {
-        1 if is(delivery, 0) => permanent(),
+    let sink = Arc::new(ScriptedSink::new().script(|outgoing, copy| match copy {
+        1 if is(outgoing, 0) => permanent(),
         _ => Act::Deliver,
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Block);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Block);
     scene.emit_key("k", 3).await?;
     eventually("it is a dead letter", || async {
         Ok(scene.count(Status::Dead).await? == 1)
@@ -152,7 +152,7 @@ async fn a_key_stays_blocked_when_its_lane_changes_hands(scene: Scene) -> CaseRe
     .await?;
     running.stop().await?;
     // The next relay knows of it only from the tables.
-    let running = start(scene.second().await?.subject.relay, &sink, HeadPolicy::Block);
+    let running = start(scene.second().await?.subject.relay, &sink, OnFailure::Block);
     scene.emit([numbered("k", 3)]).await?;
     eventually("the new one waits, too", || async {
         let backlog = scene.subject.relay.backlog().await?;
@@ -174,8 +174,8 @@ async fn a_key_stays_blocked_when_its_lane_changes_hands(scene: Scene) -> CaseRe
 /// Topics that go to a sink which refuses the first copy of number 0, and perhaps to a slow one as well. The verdicts on
 /// a message are written down when both have answered.
 async fn two_sinks(scene: &Scene, topics: [&str; 3]) -> CaseResult {
-    let failing = Arc::new(ScriptedSink::new().script(|delivery, copy| match copy {
-        1 if is(delivery, 0) => temporary(),
+    let failing = Arc::new(ScriptedSink::new().script(|outgoing, copy| match copy {
+        1 if is(outgoing, 0) => temporary(),
         _ => Act::Deliver,
     }));
     let slow = Arc::new(ScriptedSink::new().latency(Duration::from_millis(400)));
@@ -184,7 +184,7 @@ async fn two_sinks(scene: &Scene, topics: [&str; 3]) -> CaseResult {
         .sink("slow", slow.clone())
         .route(pattern("both"), ["failing", "slow"])
         .route(pattern("one"), ["failing"])
-        .default_policy(policy(HeadPolicy::Block))
+        .default_policy(policy(OnFailure::Block))
         .settings(settings());
     let message = |(topic, n): (&str, u64)| Message::json(topic, &n).map(|message| message.key("k"));
     let messages: sendoff::Result<Vec<Message>> = topics.into_iter().zip(0..).map(message).collect();
@@ -217,7 +217,7 @@ async fn the_order_holds_while_a_sink_goes_down_and_comes_back(scene: Scene) -> 
             Act::Deliver
         }
     }));
-    let running = start(scene.subject.relay.clone(), &sink, HeadPolicy::Block);
+    let running = start(scene.subject.relay.clone(), &sink, OnFailure::Block);
     for n in 0..60 {
         down.store((n / 10) % 2 == 1, std::sync::atomic::Ordering::Relaxed);
         scene.emit((0..5).map(|key| numbered(&format!("k{key}"), n))).await?;

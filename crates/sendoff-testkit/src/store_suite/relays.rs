@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::RelayStore;
-use sendoff::{Delivery, Pattern};
-use sendoff_relay::{HeadPolicy, Relay, RelayBuilder, RetryPolicy, RunReport, Settings, TopicPolicy};
+use sendoff::{Outgoing, Pattern};
+use sendoff_relay::{OnFailure, Relay, RelayBuilder, RetryPolicy, RunReport, Settings, TopicPolicy};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -22,7 +22,7 @@ pub(super) fn relay(store: Arc<dyn RelayStore>, sink: &Arc<ScriptedSink>) -> Rel
         .sink(SINK, sink.clone())
         .route(everything(), [SINK])
         .settings(settings())
-        .default_policy(policy(HeadPolicy::Block))
+        .default_policy(policy(OnFailure::Block))
 }
 
 pub(super) fn settings() -> Settings {
@@ -30,7 +30,7 @@ pub(super) fn settings() -> Settings {
         lease: Duration::from_secs(30),
         heartbeat: Duration::from_millis(100),
         batch: 200,
-        window: 1000,
+        max_in_flight: 1000,
         idle_time: Duration::from_millis(20),
         due_interval: Duration::from_millis(10),
         sweep: Duration::from_millis(500),
@@ -38,7 +38,7 @@ pub(super) fn settings() -> Settings {
     }
 }
 
-pub(super) fn policy(head: HeadPolicy) -> TopicPolicy {
+pub(super) fn policy(head: OnFailure) -> TopicPolicy {
     TopicPolicy {
         retry: RetryPolicy {
             base: Duration::from_millis(20),
@@ -47,7 +47,7 @@ pub(super) fn policy(head: HeadPolicy) -> TopicPolicy {
             jitter: 0.5,
             attempts: 5,
         },
-        head,
+        on_failure: head,
     }
 }
 
@@ -90,9 +90,9 @@ pub(super) async fn arrive(sink: &ScriptedSink, messages: usize) {
 }
 
 /// What a message of [`super::scene::numbered`] is for a history.
-pub(super) fn sent(delivery: &Delivery) -> Sent {
-    let n = String::from_utf8_lossy(&delivery.payload).parse().expect("a number");
-    Sent::new(delivery.key.clone().expect("a key"), n)
+pub(super) fn sent(outgoing: &Outgoing) -> Sent {
+    let n = String::from_utf8_lossy(&outgoing.payload).parse().expect("a number");
+    Sent::new(outgoing.key.clone().expect("a key"), n)
 }
 
 /// Everything that was published of one key: number, copy, and whether it arrived.
@@ -100,11 +100,15 @@ pub(super) fn tale(sink: &ScriptedSink, key: &str) -> String {
     let published = sink.publications();
     let of_key = published
         .iter()
-        .filter(|published| published.delivery.key.as_deref() == Some(key));
+        .filter(|published| published.outgoing.key.as_deref() == Some(key));
     let words = of_key.map(|published| {
         let arrived = if published.arrived() { "" } else { "!" };
-        let room = published.delivery.place.room;
-        format!("{}{arrived}({}, {room:?})", sent(&published.delivery).n, published.copy)
+        let table = published.outgoing.row_ref.table;
+        format!(
+            "{}{arrived}({}, {table:?})",
+            sent(&published.outgoing).n,
+            published.copy
+        )
     });
     words.collect::<Vec<_>>().join(" ")
 }
@@ -112,6 +116,6 @@ pub(super) fn tale(sink: &ScriptedSink, key: &str) -> String {
 /// The numbers of what has arrived of one key, in order, copies included.
 pub(super) fn numbers(sink: &ScriptedSink, key: &str) -> Vec<u64> {
     let arrivals = sink.arrivals();
-    let of_key = arrivals.iter().filter(|delivery| delivery.key.as_deref() == Some(key));
-    of_key.map(|delivery| sent(delivery).n).collect()
+    let of_key = arrivals.iter().filter(|outgoing| outgoing.key.as_deref() == Some(key));
+    of_key.map(|outgoing| sent(outgoing).n).collect()
 }

@@ -58,7 +58,7 @@ impl Scene {
 
     /// A relay that is driven by hand, and holds no lane.
     pub(super) async fn idle_relay(&self) -> Result<ManualRelay> {
-        ManualRelay::enlist(self.subject.relay.clone(), LONG_LEASE).await
+        ManualRelay::register(self.subject.relay.clone(), LONG_LEASE).await
     }
 
     /// The one row that there is of a message.
@@ -68,23 +68,23 @@ impl Scene {
         Ok(found.remove(0))
     }
 
-    /// The row of one leg of a message.
-    pub(super) async fn find_leg(&self, id: Uuid, leg: &str) -> Result<Stored> {
+    /// The row of one delivery of a message.
+    pub(super) async fn find_delivery(&self, id: Uuid, sink: &str) -> Result<Stored> {
         let found = self.subject.operate.find(id).await?;
-        let mut of_leg = found.iter().filter(|stored| stored.leg == leg);
-        match (of_leg.next(), of_leg.next()) {
+        let mut of_delivery = found.iter().filter(|stored| stored.sink == sink);
+        match (of_delivery.next(), of_delivery.next()) {
             (Some(stored), None) => Ok(stored.clone()),
-            _ => panic!("not one row of the leg {leg:?}: {found:#?}"),
+            _ => panic!("not one row of the delivery {sink:?}: {found:#?}"),
         }
     }
 
-    /// How many messages and legs have this status.
+    /// How many messages and deliveries have this status.
     pub(super) async fn count(&self, status: Status) -> Result<usize> {
         let filter = Filter {
             status: Some(status),
             ..Filter::default()
         };
-        Ok(self.subject.operate.list(&filter, 100_000, 0).await?.messages.len())
+        Ok(self.subject.operate.list(&filter, 100_000).await?.messages.len())
     }
 
     /// The database's clock, as the creation time of a message that is emitted for it, and that no relay sees today.

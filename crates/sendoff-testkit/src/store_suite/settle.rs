@@ -1,11 +1,11 @@
-//! Settling, from each table: delivered, split into legs, kept, and twice.
+//! Settling, from each table: delivered, split into deliveries, kept, and twice.
 
 use std::time::Duration;
 
-use sendoff::store::{Backlog, Command, DeadReason, RetryState, Room, Status, Verdict};
+use sendoff::store::{Backlog, Command, DeadReason, RetryState, Status, Table, Verdict};
 
 use super::Setup;
-use super::manual_relay::{dead, leg, retry, waiting};
+use super::manual_relay::{dead, retry, sink, waiting};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, numbered, plain};
 
@@ -19,11 +19,11 @@ cases![
     what_is_delivered_is_kept_where_there_is_a_retention with KEEPING,
     settling_works_the_same_where_there_is_a_retention with KEEPING,
     many_rows_of_many_lanes_are_settled_at_once,
-    a_ready_row_splits_into_its_legs,
-    a_ready_row_splits_into_its_legs_where_there_is_a_retention with KEEPING,
-    an_unrouted_waiting_row_splits_into_its_legs,
-    an_unrouted_waiting_row_splits_into_its_legs_where_there_is_a_retention with KEEPING,
-    each_leg_goes_its_own_way,
+    a_ready_row_splits_into_its_deliveries,
+    a_ready_row_splits_into_its_deliveries_where_there_is_a_retention with KEEPING,
+    an_unrouted_waiting_row_splits_into_its_deliveries,
+    an_unrouted_waiting_row_splits_into_its_deliveries_where_there_is_a_retention with KEEPING,
+    each_delivery_goes_its_own_way,
     settling_twice_is_harmless,
     settling_what_is_gone_is_harmless,
     settling_nothing_is_harmless,
@@ -44,15 +44,15 @@ async fn what_is_delivered_is_gone(scene: Scene) -> CaseResult {
     let read = relay.read_messages(3).await;
     let waits: Vec<_> = read
         .iter()
-        .filter(|delivery| delivery.topic == "waits")
+        .filter(|outgoing| outgoing.topic == "waits")
         .cloned()
         .collect();
     relay.settle_as(&retry(Duration::ZERO), &waits).await?;
-    let mut rest: Vec<_> = read.into_iter().filter(|delivery| delivery.topic != "waits").collect();
+    let mut rest: Vec<_> = read.into_iter().filter(|outgoing| outgoing.topic != "waits").collect();
     rest.extend(relay.read_messages(1).await);
     assert_eq!(
         rest.iter()
-            .filter(|delivery| delivery.place.room == Room::Waiting)
+            .filter(|outgoing| outgoing.row_ref.table == Table::Waiting)
             .count(),
         2
     );
@@ -63,7 +63,7 @@ async fn what_is_delivered_is_gone(scene: Scene) -> CaseResult {
         scene
             .subject
             .operate
-            .list(&Default::default(), 10, 0)
+            .list(&Default::default(), 10)
             .await?
             .messages
             .is_empty()
@@ -83,7 +83,7 @@ async fn what_is_delivered_is_kept_where_there_is_a_retention(scene: Scene) -> C
         .await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(3).await;
-    let (waits, at_once): (Vec<_>, Vec<_>) = read.into_iter().partition(|delivery| delivery.topic == "waits");
+    let (waits, at_once): (Vec<_>, Vec<_>) = read.into_iter().partition(|outgoing| outgoing.topic == "waits");
     relay.deliver(&at_once).await?;
     relay.settle_as(&retry(Duration::ZERO), &waits).await?;
     let due = relay.read_messages(1).await;
@@ -108,7 +108,7 @@ async fn what_is_delivered_is_kept_where_there_is_a_retention(scene: Scene) -> C
     assert!(kept.ended_at.is_some_and(|at| at >= before));
     let kept = scene.find_one(emitted[1].id()).await?;
     assert_eq!(
-        (kept.status, kept.leg.as_str(), kept.attempts),
+        (kept.status, kept.sink.as_str(), kept.attempts),
         (Status::Delivered, "sink", 1)
     );
     // Kept rows are history: they neither come back nor come again.
@@ -130,9 +130,9 @@ async fn settling_works_the_same_where_there_is_a_retention(scene: Scene) -> Cas
     let read = relay.read_messages(4).await;
     let settlements = [
         relay.settlement(&read[0], vec![]),
-        relay.settlement(&read[1], vec![leg("sink", retry(Duration::ZERO))]),
-        relay.settlement(&read[2], vec![leg("sink", Verdict::Hold)]),
-        relay.settlement(&read[3], vec![leg("sink", Verdict::Hold)]),
+        relay.settlement(&read[1], vec![sink("sink", retry(Duration::ZERO))]),
+        relay.settlement(&read[2], vec![sink("sink", Verdict::Blocked)]),
+        relay.settlement(&read[3], vec![sink("sink", Verdict::Blocked)]),
     ];
     assert!(relay.settle(&settlements).await?.lost.is_empty());
     let head = relay.read_messages(1).await;
@@ -154,7 +154,7 @@ async fn many_rows_of_many_lanes_are_settled_at_once(scene: Scene) -> CaseResult
         .await?;
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(COUNT).await;
-    let (even, odd): (Vec<_>, Vec<_>) = read.into_iter().partition(|delivery| delivery.place.seq % 2 == 0);
+    let (even, odd): (Vec<_>, Vec<_>) = read.into_iter().partition(|outgoing| outgoing.row_ref.seq % 2 == 0);
     relay.deliver(&even).await?;
     assert_eq!(scene.subject.relay.backlog().await?.ready, odd.len() as u64);
     relay.deliver(&odd).await?;
@@ -162,19 +162,19 @@ async fn many_rows_of_many_lanes_are_settled_at_once(scene: Scene) -> CaseResult
     Ok(())
 }
 
-async fn a_ready_row_splits_into_its_legs(scene: Scene) -> CaseResult {
+async fn a_ready_row_splits_into_its_deliveries(scene: Scene) -> CaseResult {
     split_ready(scene, &[]).await
 }
 
-async fn a_ready_row_splits_into_its_legs_where_there_is_a_retention(scene: Scene) -> CaseResult {
+async fn a_ready_row_splits_into_its_deliveries_where_there_is_a_retention(scene: Scene) -> CaseResult {
     split_ready(scene, &["done"]).await
 }
 
-async fn an_unrouted_waiting_row_splits_into_its_legs(scene: Scene) -> CaseResult {
+async fn an_unrouted_waiting_row_splits_into_its_deliveries(scene: Scene) -> CaseResult {
     split_unrouted(scene, &[]).await
 }
 
-async fn an_unrouted_waiting_row_splits_into_its_legs_where_there_is_a_retention(scene: Scene) -> CaseResult {
+async fn an_unrouted_waiting_row_splits_into_its_deliveries_where_there_is_a_retention(scene: Scene) -> CaseResult {
     split_unrouted(scene, &["done"]).await
 }
 
@@ -189,31 +189,31 @@ async fn split_unrouted(scene: Scene, kept: &[&str]) -> CaseResult {
     let id = scene.emit([numbered("k", 0).delay(Duration::from_millis(1))]).await?[0].id();
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(1).await;
-    assert_eq!((read[0].place.room, &read[0].place.leg), (Room::Waiting, &None));
+    assert_eq!((read[0].row_ref.table, &read[0].row_ref.sink), (Table::Waiting, &None));
     check_split(&scene, &mut relay, id, &read[0], kept).await
 }
 
-/// Five legs that wait or died, and one that was delivered, which is to be seen if it is kept.
+/// Five deliveries that wait or died, and one that was delivered, which is to be seen if it is kept.
 async fn check_split(
     scene: &Scene,
     relay: &mut super::manual_relay::ManualRelay,
     id: sendoff::Uuid,
-    delivery: &sendoff::Delivery,
+    outgoing: &sendoff::Outgoing,
     kept: &[&str],
 ) -> CaseResult {
-    let legs = vec![
-        leg("done", Verdict::Delivered),
-        leg("again", retry(AGAIN)),
-        leg("down", waiting(RetryState::Down, AGAIN)),
-        leg("parked", waiting(RetryState::Parked, AGAIN)),
-        leg("dead", dead(DeadReason::Permanent, false)),
-        leg("held", Verdict::Hold),
+    let deliveries = vec![
+        sink("done", Verdict::Delivered),
+        sink("again", retry(AGAIN)),
+        sink("down", waiting(RetryState::Deferred, AGAIN)),
+        sink("parked", waiting(RetryState::Parked, AGAIN)),
+        sink("dead", dead(DeadReason::Permanent, false)),
+        sink("held", Verdict::Blocked),
     ];
-    relay.settle(&[relay.settlement(delivery, legs)]).await?;
+    relay.settle(&[relay.settlement(outgoing, deliveries)]).await?;
     let found = scene.subject.operate.find(id).await?;
     assert_eq!(found.len(), 5 + kept.len(), "{found:#?}");
     for name in kept {
-        let stored = scene.find_leg(id, name).await?;
+        let stored = scene.find_delivery(id, name).await?;
         assert_eq!(
             (stored.status, stored.attempts, stored.payload.as_slice()),
             (Status::Delivered, 0, &b"0"[..])
@@ -221,12 +221,12 @@ async fn check_split(
     }
     for (name, status, detail, attempts) in [
         ("again", Status::Retry, "retry", 1),
-        ("down", Status::Retry, "down", 1),
+        ("down", Status::Deferred, "deferred", 1),
         ("parked", Status::Retry, "parked", 1),
         ("dead", Status::Dead, "permanent", 1),
-        ("held", Status::Pending, "held", 0),
+        ("held", Status::Pending, "blocked", 0),
     ] {
-        let stored = scene.find_leg(id, name).await?;
+        let stored = scene.find_delivery(id, name).await?;
         assert_eq!(
             (stored.status, stored.detail.as_deref()),
             (status, Some(detail)),
@@ -234,43 +234,43 @@ async fn check_split(
         );
         assert_eq!(
             (stored.attempts, stored.seq, stored.lane),
-            (attempts, delivery.place.seq, i64::from(delivery.place.lane))
+            (attempts, outgoing.row_ref.seq, i64::from(outgoing.row_ref.lane))
         );
         assert_eq!(
             (stored.key.as_deref(), stored.payload.as_slice()),
             (Some("k"), &b"0"[..])
         );
     }
-    // Nothing else of its key and leg is there, so nothing holds it.
+    // Nothing else of its key and delivery is there, so nothing holds it.
     let due = relay.read_messages(1).await;
-    assert_eq!(due[0].place.leg.as_deref(), Some("held"));
+    assert_eq!(due[0].row_ref.sink.as_deref(), Some("held"));
     Ok(())
 }
 
-async fn each_leg_goes_its_own_way(scene: Scene) -> CaseResult {
+async fn each_delivery_goes_its_own_way(scene: Scene) -> CaseResult {
     let id = scene.emit([plain("t")]).await?[0].id();
     let mut relay = scene.relay().await?;
     let read = relay.read_messages(1).await;
-    let both = ["a", "b"].map(|name| leg(name, retry(Duration::ZERO)));
+    let both = ["a", "b"].map(|name| sink(name, retry(Duration::ZERO)));
     relay.settle(&[relay.settlement(&read[0], both.to_vec())]).await?;
     let due = relay.read_messages(2).await;
     let of = |name: &str| {
         due.iter()
-            .find(|delivery| delivery.place.leg.as_deref() == Some(name))
-            .expect("a leg")
+            .find(|outgoing| outgoing.row_ref.sink.as_deref() == Some(name))
+            .expect("a delivery")
             .clone()
     };
     relay.settle_as(&retry(AGAIN), &[of("a")]).await?;
     assert_eq!(
         (
-            scene.find_leg(id, "a").await?.attempts,
-            scene.find_leg(id, "b").await?.attempts
+            scene.find_delivery(id, "a").await?.attempts,
+            scene.find_delivery(id, "b").await?.attempts
         ),
         (2, 1)
     );
     relay.settle_as(&dead(DeadReason::Exhausted, false), &[of("b")]).await?;
-    assert_eq!(scene.find_leg(id, "a").await?.status, Status::Retry);
-    assert_eq!(scene.find_leg(id, "b").await?.status, Status::Dead);
+    assert_eq!(scene.find_delivery(id, "a").await?.status, Status::Retry);
+    assert_eq!(scene.find_delivery(id, "b").await?.status, Status::Dead);
     Ok(())
 }
 
@@ -280,13 +280,13 @@ async fn settling_twice_is_harmless(scene: Scene) -> CaseResult {
     let read = relay.read_messages(3).await;
     let settlements: Vec<_> = read
         .iter()
-        .map(|delivery| {
-            let legs = match delivery.topic.as_str() {
+        .map(|outgoing| {
+            let deliveries = match outgoing.topic.as_str() {
                 "delivered" => vec![],
-                "again" => vec![leg("sink", retry(Duration::ZERO))],
-                _ => vec![leg("sink", dead(DeadReason::Permanent, false))],
+                "again" => vec![sink("sink", retry(Duration::ZERO))],
+                _ => vec![sink("sink", dead(DeadReason::Permanent, false))],
             };
-            relay.settlement(delivery, legs)
+            relay.settlement(outgoing, deliveries)
         })
         .collect();
     for _ in 0..3 {
@@ -300,7 +300,7 @@ async fn settling_twice_is_harmless(scene: Scene) -> CaseResult {
     );
     assert_eq!(scene.find_one(emitted[2].id()).await?.attempts, 1);
     let due = relay.read_messages(1).await;
-    let kill = relay.settlement(&due[0], vec![leg("sink", dead(DeadReason::Exhausted, true))]);
+    let kill = relay.settlement(&due[0], vec![sink("sink", dead(DeadReason::Exhausted, true))]);
     for _ in 0..3 {
         relay.settle(std::slice::from_ref(&kill)).await?;
     }
@@ -315,14 +315,14 @@ async fn settling_what_is_gone_is_harmless(scene: Scene) -> CaseResult {
     let read = relay.read_messages(2).await;
     relay.deliver(&read[..1]).await?;
     for verdict in [
-        Verdict::Hold,
+        Verdict::Blocked,
         retry(AGAIN),
         dead(DeadReason::Permanent, true),
         Verdict::Delivered,
     ] {
         relay.settle_as(&verdict, &read[..1]).await?;
         let mut waits = read[0].clone();
-        (waits.place.room, waits.place.leg) = (Room::Waiting, Some("sink".into()));
+        (waits.row_ref.table, waits.row_ref.sink) = (Table::Waiting, Some("sink".into()));
         relay.settle_as(&verdict, &[waits]).await?;
     }
     let backlog = scene.subject.relay.backlog().await?;

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use sendoff::store::{DeadReason, Lane, LegSettlement, Room, Settlement, Status, Stored, Verdict};
-use sendoff::{Delivery, Uuid};
+use sendoff::store::{DeadReason, DeliverySettlement, Lane, Settlement, Status, Stored, Table, Verdict};
+use sendoff::{Outgoing, Uuid};
 
 use super::Setup;
-use super::manual_relay::{ManualRelay, dead, leg, retry};
+use super::manual_relay::{ManualRelay, dead, retry, sink};
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, numbered};
 
@@ -14,28 +14,28 @@ cases![
     a_stale_relay_cannot_settle_anything,
     a_stale_relay_cannot_settle_anything_where_there_is_a_retention with Setup { keep_delivered: true, ..Setup::PLAIN },
     a_relay_whose_lease_ran_out_cannot_settle_even_if_nobody_noticed,
-    a_relay_that_never_enlisted_cannot_settle,
+    a_relay_that_never_registered_cannot_settle,
     a_settlement_with_an_old_epoch_is_refused,
     a_settlement_with_an_epoch_to_come_is_refused,
     a_lost_lane_does_not_stop_the_others,
     a_stale_relay_and_its_successor_do_not_both_settle,
 ];
 
-const LEG: &str = "sink";
+const DELIVERY: &str = "sink";
 
 /// Everything that a settlement can ask for.
-fn verdicts() -> Vec<Vec<LegSettlement>> {
+fn verdicts() -> Vec<Vec<DeliverySettlement>> {
     vec![
         vec![],
-        vec![leg(LEG, Verdict::Delivered)],
-        vec![leg(LEG, retry(Duration::ZERO))],
-        vec![leg(LEG, Verdict::Hold)],
-        vec![leg(LEG, dead(DeadReason::Permanent, true))],
+        vec![sink(DELIVERY, Verdict::Delivered)],
+        vec![sink(DELIVERY, retry(Duration::ZERO))],
+        vec![sink(DELIVERY, Verdict::Blocked)],
+        vec![sink(DELIVERY, dead(DeadReason::Permanent, true))],
     ]
 }
 
-/// A relay that has rows of each kind in hand: ready, waiting for a leg, and not routed yet.
-async fn in_hand(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Delivery>)> {
+/// A relay that has rows of each kind in flight: ready, waiting for a delivery, and not routed yet.
+async fn in_flight(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Outgoing>)> {
     let keys = || (0..verdicts().len()).map(|n| format!("k{n}"));
     scene.emit(keys().map(|key| numbered(&key, 0))).await?;
     let mut relay = scene.relay().await?;
@@ -50,7 +50,7 @@ async fn in_hand(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Delivery>)>
     let read = relay.read_messages(3 * verdicts().len()).await;
     assert_eq!(
         read.iter()
-            .filter(|delivery| delivery.place.room == Room::Waiting)
+            .filter(|outgoing| outgoing.row_ref.table == Table::Waiting)
             .count(),
         2 * verdicts().len()
     );
@@ -58,46 +58,46 @@ async fn in_hand(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Delivery>)>
 }
 
 /// What is left of them.
-async fn rows(scene: &Scene, read: &[Delivery]) -> sendoff::Result<Vec<Stored>> {
+async fn rows(scene: &Scene, read: &[Outgoing]) -> sendoff::Result<Vec<Stored>> {
     let mut rows = Vec::new();
-    for delivery in read {
-        let found = scene.subject.operate.find(delivery.id).await?;
+    for outgoing in read {
+        let found = scene.subject.operate.find(outgoing.id).await?;
         rows.extend(found.into_iter().filter(|stored| stored.status != Status::Delivered));
     }
     Ok(rows)
 }
 
 fn lanes(settlements: &[Settlement]) -> Vec<Lane> {
-    let mut lanes: Vec<Lane> = settlements.iter().map(|settlement| settlement.place.lane).collect();
+    let mut lanes: Vec<Lane> = settlements.iter().map(|settlement| settlement.row_ref.lane).collect();
     lanes.sort_unstable();
     lanes.dedup();
     lanes
 }
 
 /// Settles everything in every way, together and one by one, and checks that nothing happens.
-async fn settles_in_vain(scene: &Scene, relay: &mut ManualRelay, read: &[Delivery]) -> CaseResult {
+async fn settles_in_vain(scene: &Scene, relay: &mut ManualRelay, read: &[Outgoing]) -> CaseResult {
     let before = rows(scene, read).await?;
     assert_eq!(before.len(), read.len());
-    for legs in verdicts() {
+    for deliveries in verdicts() {
         let all: Vec<Settlement> = read
             .iter()
-            .map(|delivery| relay.settlement(delivery, legs.clone()))
+            .map(|outgoing| relay.settlement(outgoing, deliveries.clone()))
             .collect();
         let mut lost = relay.settle(&all).await?.lost;
         lost.sort_unstable();
-        assert_eq!(lost, lanes(&all), "{legs:?}");
+        assert_eq!(lost, lanes(&all), "{deliveries:?}");
         for one in &all {
             let report = relay.settle(std::slice::from_ref(one)).await?;
-            assert_eq!(report.lost, [one.place.lane], "{legs:?}");
+            assert_eq!(report.lost, [one.row_ref.lane], "{deliveries:?}");
             assert!(report.freed.is_empty() && !report.woke);
         }
-        assert_eq!(rows(scene, read).await?, before, "{legs:?}");
+        assert_eq!(rows(scene, read).await?, before, "{deliveries:?}");
     }
     Ok(())
 }
 
 async fn a_stale_relay_cannot_settle_anything(scene: Scene) -> CaseResult {
-    let (mut stale, read) = in_hand(&scene).await?;
+    let (mut stale, read) = in_flight(&scene).await?;
     let mut next = scene.second().await?.idle_relay().await?;
     stale.vanish(&next).await?;
     next.store.evict().await?;
@@ -117,20 +117,20 @@ async fn a_stale_relay_cannot_settle_anything_where_there_is_a_retention(scene: 
 }
 
 async fn a_relay_whose_lease_ran_out_cannot_settle_even_if_nobody_noticed(scene: Scene) -> CaseResult {
-    let (mut stale, read) = in_hand(&scene).await?;
+    let (mut stale, read) = in_flight(&scene).await?;
     let witness = scene.idle_relay().await?;
     stale.vanish(&witness).await?;
     settles_in_vain(&scene, &mut stale, &read).await
 }
 
-async fn a_relay_that_never_enlisted_cannot_settle(scene: Scene) -> CaseResult {
-    let (mut relay, read) = in_hand(&scene).await?;
+async fn a_relay_that_never_registered_cannot_settle(scene: Scene) -> CaseResult {
+    let (mut relay, read) = in_flight(&scene).await?;
     relay.owner = sendoff::store::OwnerId::random();
     settles_in_vain(&scene, &mut relay, &read).await
 }
 
 async fn a_settlement_with_an_old_epoch_is_refused(scene: Scene) -> CaseResult {
-    let (mut relay, read) = in_hand(&scene).await?;
+    let (mut relay, read) = in_flight(&scene).await?;
     let old = relay.epochs.clone();
     relay.release(&relay.lanes()).await?;
     relay.acquire(usize::MAX).await?;
@@ -143,7 +143,7 @@ async fn a_settlement_with_an_old_epoch_is_refused(scene: Scene) -> CaseResult {
 }
 
 async fn a_settlement_with_an_epoch_to_come_is_refused(scene: Scene) -> CaseResult {
-    let (mut relay, read) = in_hand(&scene).await?;
+    let (mut relay, read) = in_flight(&scene).await?;
     for epoch in relay.epochs.values_mut() {
         *epoch += 1;
     }
@@ -151,19 +151,19 @@ async fn a_settlement_with_an_epoch_to_come_is_refused(scene: Scene) -> CaseResu
 }
 
 async fn a_lost_lane_does_not_stop_the_others(scene: Scene) -> CaseResult {
-    let (mut relay, read) = in_hand(&scene).await?;
-    let lost = read[0].place.lane;
+    let (mut relay, read) = in_flight(&scene).await?;
+    let lost = read[0].row_ref.lane;
     let epochs = relay.epochs.clone();
     relay.release(&[lost]).await?;
     let mut other = scene.idle_relay().await?;
     other.acquire(1).await?;
     relay.epochs = epochs;
     // Mixed, so that every way of settling meets the lost lane.
-    let legs = verdicts();
+    let deliveries = verdicts();
     let settlements: Vec<Settlement> = read
         .iter()
         .enumerate()
-        .map(|(n, delivery)| relay.settlement(delivery, legs[n % legs.len()].clone()))
+        .map(|(n, outgoing)| relay.settlement(outgoing, deliveries[n % deliveries.len()].clone()))
         .collect();
     let before = rows(&scene, &read).await?;
     assert_eq!(relay.settle(&settlements).await?.lost, [lost]);
@@ -191,7 +191,7 @@ async fn a_stale_relay_and_its_successor_do_not_both_settle(scene: Scene) -> Cas
         let mut next = scene.second().await?.idle_relay().await?;
         let settlements: Vec<Settlement> = read
             .iter()
-            .map(|d| stale.settlement(d, vec![leg("stale", retry(Duration::from_secs(3600)))]))
+            .map(|d| stale.settlement(d, vec![sink("stale", retry(Duration::from_secs(3600)))]))
             .collect();
         stale.vanish(&next).await?;
         let settling = tokio::spawn(async move { stale.settle(&settlements).await });
@@ -203,7 +203,7 @@ async fn a_stale_relay_and_its_successor_do_not_both_settle(scene: Scene) -> Cas
         for id in ids {
             assert!(scene.subject.operate.find(id).await?.is_empty());
         }
-        next.store.retire(next.owner).await?;
+        next.store.deregister(next.owner).await?;
     }
     Ok(())
 }

@@ -4,12 +4,12 @@
 use std::time::Duration;
 
 use sendoff::store::{
-    Command, DeadReason, Filter, Hasten, LegSettlement, RelayCard, Settlement, Status, Stored, Verdict,
+    Command, DeadReason, DeliverySettlement, Filter, RelayCard, RetryOptions, Settlement, Status, Stored, Verdict,
 };
-use sendoff::{Delivery, Uuid};
+use sendoff::{Outgoing, Uuid};
 
 use super::Setup;
-use super::manual_relay::{ManualRelay, dead, leg, retry};
+use super::manual_relay::{ManualRelay, dead, retry, sink};
 use super::registry::{CaseResult, cases};
 use super::scene::{LONG_LEASE, Scene, eventually, numbered};
 
@@ -19,29 +19,29 @@ cases![
         with Setup { keep_delivered: true, ..Setup::PLAIN },
     two_messages_with_one_number_both_wait,
     two_messages_with_one_number_both_die,
-    another_message_under_a_number_in_hand_is_read,
-    a_suspect_is_a_message_and_not_a_number,
+    another_message_under_a_number_in_flight_is_read,
+    a_quarantine_is_a_message_and_not_a_number,
     numbers_that_were_set_back_change_the_history,
     of_two_epochs_in_one_call_the_older_is_void,
     an_unrouted_row_that_finds_no_route_waits_where_it_is,
     a_lease_further_ahead_than_its_length_is_none needs Sql,
 ];
 
-const LEG: &str = "sink";
+const DELIVERY: &str = "sink";
 const KEYS: usize = 8;
 
 /// Everything that a settlement can ask for.
-fn verdicts() -> Vec<Vec<LegSettlement>> {
+fn verdicts() -> Vec<Vec<DeliverySettlement>> {
     vec![
         vec![],
-        vec![leg(LEG, Verdict::Delivered)],
-        vec![leg(LEG, retry(Duration::ZERO))],
-        vec![leg(LEG, Verdict::Hold)],
-        vec![leg(LEG, dead(DeadReason::Permanent, true))],
-        vec![leg(LEG, Verdict::Delivered), leg("other", retry(Duration::ZERO))],
+        vec![sink(DELIVERY, Verdict::Delivered)],
+        vec![sink(DELIVERY, retry(Duration::ZERO))],
+        vec![sink(DELIVERY, Verdict::Blocked)],
+        vec![sink(DELIVERY, dead(DeadReason::Permanent, true))],
+        vec![sink(DELIVERY, Verdict::Delivered), sink("other", retry(Duration::ZERO))],
         vec![
-            leg(LEG, dead(DeadReason::Permanent, false)),
-            leg("other", Verdict::Delivered),
+            sink(DELIVERY, dead(DeadReason::Permanent, false)),
+            sink("other", Verdict::Delivered),
         ],
     ]
 }
@@ -66,43 +66,43 @@ async fn rows(scene: &Scene, ids: &[Uuid]) -> sendoff::Result<Vec<Stored>> {
     Ok(rows)
 }
 
-/// Messages that a relay has in hand, and others that have their numbers now.
-async fn replaced(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Delivery>, Vec<Uuid>)> {
+/// Messages that a relay has in flight, and others that have their numbers now.
+async fn replaced(scene: &Scene) -> sendoff::Result<(ManualRelay, Vec<Outgoing>, Vec<Uuid>)> {
     let mut relay = scene.relay().await?;
     scene.subject.database.set_back().await?;
     emit_keys(scene).await?;
     let old = read_again(&mut relay, KEYS).await?;
     scene.subject.database.set_back().await?;
     let new = emit_keys(scene).await?;
-    let places = |mut all: Vec<(i64, i64)>| {
+    let row_refs = |mut all: Vec<(i64, i64)>| {
         all.sort_unstable();
         all
     };
-    let had = places(old.iter().map(|d| (i64::from(d.place.lane), d.place.seq)).collect());
-    let has = places(rows(scene, &new).await?.iter().map(|row| (row.lane, row.seq)).collect());
+    let had = row_refs(old.iter().map(|d| (i64::from(d.row_ref.lane), d.row_ref.seq)).collect());
+    let has = row_refs(rows(scene, &new).await?.iter().map(|row| (row.lane, row.seq)).collect());
     assert_eq!(had, has, "the numbers repeat");
     Ok((relay, old, new))
 }
 
 /// Leases all lanes anew, as a relay does that has noticed a change of history, and reads so many messages.
-async fn read_again(relay: &mut ManualRelay, count: usize) -> sendoff::Result<Vec<Delivery>> {
+async fn read_again(relay: &mut ManualRelay, count: usize) -> sendoff::Result<Vec<Outgoing>> {
     relay.release(&relay.lanes()).await?;
     relay.acquire(usize::MAX).await?;
     Ok(relay.read_messages(count).await)
 }
 
 async fn a_settlement_ends_no_other_message_with_its_number(scene: Scene) -> CaseResult {
-    for legs in verdicts() {
+    for deliveries in verdicts() {
         let (mut relay, old, new) = replaced(&scene).await?;
         let before = rows(&scene, &new).await?;
-        let settlements: Vec<Settlement> = old.iter().map(|d| relay.settlement(d, legs.clone())).collect();
+        let settlements: Vec<Settlement> = old.iter().map(|d| relay.settlement(d, deliveries.clone())).collect();
         let report = relay.settle(&settlements).await?;
-        assert!(report.lost.is_empty(), "{legs:?}");
-        assert_eq!(rows(&scene, &new).await?, before, "{legs:?}");
-        let old_ids: Vec<Uuid> = old.iter().map(|delivery| delivery.id).collect();
+        assert!(report.lost.is_empty(), "{deliveries:?}");
+        assert_eq!(rows(&scene, &new).await?, before, "{deliveries:?}");
+        let old_ids: Vec<Uuid> = old.iter().map(|outgoing| outgoing.id).collect();
         assert!(
             rows(&scene, &old_ids).await?.is_empty(),
-            "{legs:?}: rows of messages that are not there"
+            "{deliveries:?}: rows of messages that are not there"
         );
         // All of the new ones are there to be delivered.
         let read = read_again(&mut relay, KEYS).await?;
@@ -110,9 +110,9 @@ async fn a_settlement_ends_no_other_message_with_its_number(scene: Scene) -> Cas
         let left = rows(&scene, &new).await?;
         assert!(
             left.iter().all(|row| row.status == Status::Delivered),
-            "{legs:?}: {left:#?}"
+            "{deliveries:?}: {left:#?}"
         );
-        relay.store.retire(relay.owner).await?;
+        relay.store.deregister(relay.owner).await?;
     }
     Ok(())
 }
@@ -127,16 +127,15 @@ async fn two_messages_with_one_number_both_wait(scene: Scene) -> CaseResult {
     assert_eq!(all().await?.len(), 2 * KEYS);
     assert!(all().await?.iter().all(|row| row.status == Status::Retry));
     // An operator makes one half of them due: it is read and delivered, and the other half stays.
-    let mut command = Command::by("suite");
     for id in &first {
         scene
             .subject
             .operate
-            .hasten(&only(*id), Hasten::default(), None, 10, &mut command)
+            .retry_waiting(&only(*id), RetryOptions::default(), None, 10, &mut Command::by("suite"))
             .await?;
     }
     let read = relay.read_messages(KEYS).await;
-    assert!(read.iter().all(|delivery| first.contains(&delivery.id)));
+    assert!(read.iter().all(|outgoing| first.contains(&outgoing.id)));
     relay.deliver(&read).await?;
     let left = all().await?;
     assert_eq!(left.len(), KEYS);
@@ -147,12 +146,11 @@ async fn two_messages_with_one_number_both_wait(scene: Scene) -> CaseResult {
 async fn two_messages_with_one_number_both_die(scene: Scene) -> CaseResult {
     let (_, first, second) = wait_for_each(&scene, &dead(DeadReason::Permanent, false)).await?;
     assert_eq!(scene.count(Status::Dead).await?, 2 * KEYS);
-    let mut command = Command::by("suite");
     for id in &first {
         let gone = scene
             .subject
             .operate
-            .discard_dead(&only(*id), None, 10, &mut command)
+            .discard_dead(&only(*id), None, 10, &mut Command::by("suite"))
             .await?;
         assert_eq!(gone, 1);
     }
@@ -162,7 +160,7 @@ async fn two_messages_with_one_number_both_die(scene: Scene) -> CaseResult {
             scene
                 .subject
                 .operate
-                .retry_dead(&only(*id), None, 10, &mut command)
+                .retry_dead(&only(*id), None, 10, &mut Command::by("suite"))
                 .await?,
             1
         );
@@ -188,7 +186,7 @@ async fn wait_for_each(scene: &Scene, verdict: &Verdict) -> sendoff::Result<(Man
     Ok((relay, first, second))
 }
 
-async fn another_message_under_a_number_in_hand_is_read(scene: Scene) -> CaseResult {
+async fn another_message_under_a_number_in_flight_is_read(scene: Scene) -> CaseResult {
     let (mut relay, _, new) = replaced(&scene).await?;
     let mut found = Vec::new();
     let began = tokio::time::Instant::now();
@@ -199,7 +197,7 @@ async fn another_message_under_a_number_in_hand_is_read(scene: Scene) -> CaseRes
             relay.release(&relay.lanes()).await?;
             relay.acquire(usize::MAX).await?;
         }
-        found.extend(page.rows.iter().map(|row| row.place().id.uuid()));
+        found.extend(page.rows.iter().map(|row| row.row_ref().id.uuid()));
         // A reader that does not notice finds them with its next sweep, in minutes.
         assert!(
             began.elapsed() < Duration::from_secs(15),
@@ -214,15 +212,15 @@ async fn another_message_under_a_number_in_hand_is_read(scene: Scene) -> CaseRes
     Ok(())
 }
 
-async fn a_suspect_is_a_message_and_not_a_number(scene: Scene) -> CaseResult {
+async fn a_quarantine_is_a_message_and_not_a_number(scene: Scene) -> CaseResult {
     let (relay, old, _) = replaced(&scene).await?;
-    let place = old[0].place.clone();
-    let mut other = place.clone();
+    let row_ref = old[0].row_ref.clone();
+    let mut other = row_ref.clone();
     other.id = Uuid::from_u128(1).into();
-    for (suspect, crashes) in [(&place, 1), (&place, 2), (&other, 1)] {
+    for (quarantined, crashes) in [(&row_ref, 1), (&row_ref, 2), (&other, 1)] {
         relay
             .store
-            .suspect(relay.owner, place.lane, std::slice::from_ref(suspect))
+            .quarantine(relay.owner, row_ref.lane, std::slice::from_ref(quarantined))
             .await?;
         let next = scene.idle_relay().await?;
         relay.vanish(&next).await?;
@@ -230,12 +228,15 @@ async fn a_suspect_is_a_message_and_not_a_number(scene: Scene) -> CaseResult {
         // The same owner comes back, as the next one would.
         relay
             .store
-            .enlist(relay.owner, &RelayCard::named("again"), LONG_LEASE)
+            .register(relay.owner, &RelayCard::named("again"), LONG_LEASE)
             .await?;
         let grants = relay.store.acquire(relay.owner, usize::MAX).await?;
-        let grant = grants.iter().find(|grant| grant.lane == place.lane).expect("all lanes");
-        let found = grant.suspect.as_ref().expect("a suspect");
-        assert!(found.is_at(suspect));
+        let grant = grants
+            .iter()
+            .find(|grant| grant.lane == row_ref.lane)
+            .expect("all lanes");
+        let found = grant.quarantined.as_ref().expect("a quarantined message");
+        assert!(found.is_at(quarantined));
         assert_eq!(found.crashes, crashes);
     }
     Ok(())
@@ -275,17 +276,17 @@ async fn of_two_epochs_in_one_call_the_older_is_void(scene: Scene) -> CaseResult
 }
 
 async fn an_unrouted_row_that_finds_no_route_waits_where_it_is(scene: Scene) -> CaseResult {
-    for verdict in [retry(Duration::from_secs(3600)), Verdict::Hold] {
+    for verdict in [retry(Duration::from_secs(3600)), Verdict::Blocked] {
         let emitted = scene.emit([numbered("k", 0).delay(Duration::from_millis(1))]).await?;
         let mut relay = scene.relay().await?;
         let read = relay.read_messages(1).await;
-        let settlement = relay.settlement(&read[0], vec![leg("", verdict.clone())]);
+        let settlement = relay.settlement(&read[0], vec![sink("", verdict.clone())]);
         relay.settle(&[settlement]).await?;
         let row = scene.find_one(emitted[0].id()).await?;
-        assert_eq!(row.leg, "", "{verdict:?}");
+        assert_eq!(row.sink, "", "{verdict:?}");
         relay.deliver(&read).await?;
         assert!(scene.subject.operate.find(emitted[0].id()).await?.is_empty());
-        relay.store.retire(relay.owner).await?;
+        relay.store.deregister(relay.owner).await?;
     }
     Ok(())
 }
@@ -295,10 +296,10 @@ async fn a_lease_further_ahead_than_its_length_is_none(scene: Scene) -> CaseResu
     scene.emit_key("k", 1).await?;
     let mut gone = scene.relay().await?;
     let read = gone.read_messages(1).await;
-    let other = ManualRelay::enlist(scene.subject.relay.clone(), Duration::from_secs(10)).await?;
+    let other = ManualRelay::register(scene.subject.relay.clone(), Duration::from_secs(10)).await?;
     let held = async || {
-        let vitals = scene.subject.relay.vitals().await?.expect("vitals");
-        Ok::<_, sendoff::Error>(vitals.heads.iter().all(|head| head.held))
+        let health = scene.subject.relay.health().await?.expect("health");
+        Ok::<_, sendoff::Error>(health.heads.iter().all(|head| head.held))
     };
     assert!(held().await?);
     let owner = gone.owner;
@@ -308,7 +309,7 @@ async fn a_lease_further_ahead_than_its_length_is_none(scene: Scene) -> CaseResu
     let beat = other.store.heartbeat(other.owner, Duration::from_secs(10)).await?;
     assert_eq!(beat.owners(), [other.owner]);
     let settlement = gone.settlement(&read[0], vec![]);
-    assert_eq!(gone.settle(&[settlement]).await?.lost, [read[0].place.lane]);
+    assert_eq!(gone.settle(&[settlement]).await?.lost, [read[0].row_ref.lane]);
     assert!(other.store.evict().await? > 0);
     assert_eq!(
         other.store.acquire(other.owner, usize::MAX).await?.len(),

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, SystemTime};
 
-use sendoff::store::{DeadReason, RetryState, Room, Status, Stored, Verdict};
-use sendoff::{Delivery, Uuid};
+use sendoff::store::{DeadReason, RetryState, Status, Stored, Table, Verdict};
+use sendoff::{Outgoing, Uuid};
 use serde_json::Value;
 
 use super::manual_relay::{ManualRelay, dead};
@@ -21,8 +21,8 @@ cases![
     attempts_come_back_with_the_message,
 ];
 
-/// A message in hand, from each table: ready, waiting for the leg `sink` with one attempt, and not routed yet.
-async fn from_every_table(scene: &Scene, name: &str) -> sendoff::Result<(ManualRelay, Vec<Delivery>)> {
+/// A message in flight, from each table: ready, waiting for the delivery `sink` with one attempt, and not routed yet.
+async fn from_every_table(scene: &Scene, name: &str) -> sendoff::Result<(ManualRelay, Vec<Outgoing>)> {
     let mut relay = scene.relay().await?;
     scene.emit([numbered(&format!("{name} waits"), 0)]).await?;
     let read = relay.read_messages(1).await;
@@ -30,17 +30,17 @@ async fn from_every_table(scene: &Scene, name: &str) -> sendoff::Result<(ManualR
     let later = numbered(&format!("{name} scheduled"), 0).delay(Duration::from_millis(1));
     scene.emit([numbered(&format!("{name} ready"), 0), later]).await?;
     let mut read = relay.read_messages(3).await;
-    read.sort_by_key(|delivery| (delivery.place.room, delivery.place.leg.clone()));
+    read.sort_by_key(|outgoing| (outgoing.row_ref.table, outgoing.row_ref.sink.clone()));
     let shape: Vec<_> = read
         .iter()
-        .map(|d| (d.place.room, d.place.leg.as_deref(), d.attempts))
+        .map(|d| (d.row_ref.table, d.row_ref.sink.as_deref(), d.attempts))
         .collect();
     assert_eq!(
         shape,
         [
-            (Room::Ready, None, 0),
-            (Room::Waiting, None, 0),
-            (Room::Waiting, Some("sink"), 1)
+            (Table::Ready, None, 0),
+            (Table::Waiting, None, 0),
+            (Table::Waiting, Some("sink"), 1)
         ]
     );
     Ok((relay, read))
@@ -67,7 +67,7 @@ fn history(stored: &Stored) -> Vec<(String, String)> {
         .map(|entry| {
             let at: jiff::Timestamp = text(entry, "at").parse().expect("a time in RFC 3339");
             assert!(SystemTime::from(at) >= stored.created_at - TICK);
-            (text(entry, "leg"), text(entry, "error"))
+            (text(entry, "sink"), text(entry, "error"))
         })
         .collect()
 }
@@ -80,27 +80,27 @@ async fn a_retry_is_due_by_the_databases_clock(scene: Scene) -> CaseResult {
     ] {
         let (mut relay, read) = from_every_table(&scene, &format!("{delay:?}")).await?;
         let before = scene.now().await?;
-        for (delivery, place) in read.iter().zip(["ready", "unrouted", "waiting"]) {
+        for (outgoing, row_ref) in read.iter().zip(["ready", "unrouted", "waiting"]) {
             relay
-                .settle_as(&failed("no", delay), std::slice::from_ref(delivery))
+                .settle_as(&failed("no", delay), std::slice::from_ref(outgoing))
                 .await?;
-            let due = scene.find_one(delivery.id).await?.due_at.expect("it is due");
+            let due = scene.find_one(outgoing.id).await?.due_at.expect("it is due");
             let after = scene.now().await?;
             assert!(
                 due + TICK >= before + delay && due <= after + delay + TICK,
-                "{place} {delay:?}"
+                "{row_ref} {delay:?}"
             );
         }
-        relay.store.retire(relay.owner).await?;
+        relay.store.deregister(relay.owner).await?;
     }
     Ok(())
 }
 
 async fn every_state_of_waiting_is_written_from_every_table(scene: Scene) -> CaseResult {
-    for (state, word) in [
-        (RetryState::Retry, "retry"),
-        (RetryState::Down, "down"),
-        (RetryState::Parked, "parked"),
+    for (state, word, status) in [
+        (RetryState::Retry, "retry", Status::Retry),
+        (RetryState::Deferred, "deferred", Status::Deferred),
+        (RetryState::Parked, "parked", Status::Retry),
     ] {
         let (mut relay, read) = from_every_table(&scene, word).await?;
         let verdict = Verdict::Retry {
@@ -110,18 +110,18 @@ async fn every_state_of_waiting_is_written_from_every_table(scene: Scene) -> Cas
             error: "again".into(),
         };
         relay.settle_as(&verdict, &read).await?;
-        for delivery in &read {
-            let stored = scene.find_one(delivery.id).await?;
-            assert_eq!((stored.status, stored.leg.as_str()), (Status::Retry, "sink"));
+        for outgoing in &read {
+            let stored = scene.find_one(outgoing.id).await?;
+            assert_eq!((stored.status, stored.sink.as_str()), (status, "sink"));
             assert_eq!(stored.detail.as_deref(), Some(word));
-            assert_eq!(stored.attempts, i64::from(delivery.attempts) + 1);
+            assert_eq!(stored.attempts, i64::from(outgoing.attempts) + 1);
             assert_eq!(stored.last_error.as_deref(), Some("again"));
             assert_eq!(
                 (stored.seq, stored.payload.as_slice()),
-                (delivery.place.seq, &delivery.payload[..])
+                (outgoing.row_ref.seq, &outgoing.payload[..])
             );
         }
-        relay.store.retire(relay.owner).await?;
+        relay.store.deregister(relay.owner).await?;
     }
     Ok(())
 }
@@ -132,11 +132,11 @@ async fn every_reason_of_death_is_written_from_every_table(scene: Scene) -> Case
         let (mut relay, read) = from_every_table(&scene, reason.as_str()).await?;
         let before = scene.find_one(read[0].id).await?.created_at;
         relay.settle_as(&dead(reason, false), &read).await?;
-        for delivery in &read {
-            let stored = scene.find_one(delivery.id).await?;
-            assert_eq!((stored.status, stored.leg.as_str()), (Status::Dead, "sink"));
+        for outgoing in &read {
+            let stored = scene.find_one(outgoing.id).await?;
+            assert_eq!((stored.status, stored.sink.as_str()), (Status::Dead, "sink"));
             assert_eq!(stored.detail.as_deref(), Some(reason.as_str()));
-            assert_eq!(stored.attempts, i64::from(delivery.attempts) + 1);
+            assert_eq!(stored.attempts, i64::from(outgoing.attempts) + 1);
             assert_eq!(stored.last_error.as_deref(), Some("it is hopeless"));
             assert_eq!(
                 history(&stored).last(),
@@ -144,7 +144,7 @@ async fn every_reason_of_death_is_written_from_every_table(scene: Scene) -> Case
             );
             assert!(stored.ended_at.is_some_and(|at| at + TICK >= before) && stored.due_at.is_none());
         }
-        relay.store.retire(relay.owner).await?;
+        relay.store.deregister(relay.owner).await?;
     }
     Ok(())
 }
@@ -154,11 +154,11 @@ async fn an_attempt_is_counted_when_it_is_charged(scene: Scene) -> CaseResult {
     relay
         .settle_as(&charged_or_not("down", Duration::ZERO, false), &read)
         .await?;
-    for delivery in &read {
-        let stored = scene.find_one(delivery.id).await?;
-        assert_eq!(stored.attempts, i64::from(delivery.attempts));
+    for outgoing in &read {
+        let stored = scene.find_one(outgoing.id).await?;
+        assert_eq!(stored.attempts, i64::from(outgoing.attempts));
         assert_eq!(stored.last_error.as_deref(), Some("down"));
-        let status = if delivery.attempts == 0 {
+        let status = if outgoing.attempts == 0 {
             Status::Pending
         } else {
             Status::Retry
@@ -173,10 +173,10 @@ async fn an_attempt_is_counted_when_it_is_charged(scene: Scene) -> CaseResult {
         blocks: false,
     };
     relay.settle_as(&unpaid, &due).await?;
-    for delivery in &due {
+    for outgoing in &due {
         assert_eq!(
-            scene.find_one(delivery.id).await?.attempts,
-            i64::from(delivery.attempts)
+            scene.find_one(outgoing.id).await?.attempts,
+            i64::from(outgoing.attempts)
         );
     }
     Ok(())
@@ -258,15 +258,15 @@ async fn attempts_come_back_with_the_message(scene: Scene) -> CaseResult {
     for attempts in 1..4 {
         relay.settle_as(&failed("no", Duration::ZERO), &read).await?;
         let again = relay.read_messages(1).await;
-        let expected = Delivery {
+        let expected = Outgoing {
             attempts,
-            place: again[0].place.clone(),
+            row_ref: again[0].row_ref.clone(),
             ..read[0].clone()
         };
         assert_eq!(again[0], expected, "nothing but the attempts and the place changes");
         assert_eq!(
-            (again[0].place.room, again[0].place.seq),
-            (Room::Waiting, read[0].place.seq)
+            (again[0].row_ref.table, again[0].row_ref.seq),
+            (Table::Waiting, read[0].row_ref.seq)
         );
         read = again;
     }

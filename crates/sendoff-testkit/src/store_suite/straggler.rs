@@ -21,9 +21,9 @@ fn keyed(key: &str, n: u64) -> Message {
     Message::json("suite.numbered", &n).expect("numbers serialise").key(key)
 }
 
-fn sent(delivery: &sendoff::Delivery) -> Sent {
-    let n = String::from_utf8_lossy(&delivery.payload).parse().expect("a number");
-    Sent::new(delivery.key.clone().expect("a key"), n)
+fn sent(outgoing: &sendoff::Outgoing) -> Sent {
+    let n = String::from_utf8_lossy(&outgoing.payload).parse().expect("a number");
+    Sent::new(outgoing.key.clone().expect("a key"), n)
 }
 
 /// Reads and settles until so many messages have arrived, and notes them in the order they came.
@@ -41,8 +41,8 @@ async fn drain(scene: &Scene, recorder: &Recorder, count: usize) -> sendoff::Res
             continue;
         }
         let read: Vec<_> = page.rows.into_iter().map(message).collect();
-        for delivery in &read {
-            recorder.arrived(sent(delivery));
+        for outgoing in &read {
+            recorder.arrived(sent(outgoing));
         }
         relay.deliver(&read).await?;
     }
@@ -135,8 +135,8 @@ async fn many_transactions_that_commit_out_of_order_are_read(scene: Scene) -> Ca
                 let page = relay.read(1000).await?;
                 let read: Vec<_> = page.rows.into_iter().map(message).collect();
                 quiet = if read.is_empty() { quiet + 1 } else { 0 };
-                for delivery in &read {
-                    recorder.arrived(sent(delivery));
+                for outgoing in &read {
+                    recorder.arrived(sent(outgoing));
                 }
                 relay.deliver(&read).await?;
                 tokio::time::sleep(Duration::from_millis(10)).await;
@@ -162,7 +162,7 @@ async fn numbers_that_were_never_used_hold_nothing_up(scene: Scene) -> CaseResul
         scene.emit([keyed("k", n)]).await?;
     }
     let read = relay.read_messages(20).await;
-    let numbers: Vec<u64> = read.iter().map(|delivery| sent(delivery).n).collect();
+    let numbers: Vec<u64> = read.iter().map(|outgoing| sent(outgoing).n).collect();
     assert_eq!(numbers, (0..20).collect::<Vec<_>>());
     Ok(())
 }

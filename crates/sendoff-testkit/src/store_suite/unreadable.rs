@@ -1,8 +1,8 @@
 //! Rows that are no messages, as another program may write them.
 
-use sendoff::store::{Command, DeadReason, Room, Row, Status, Verdict};
+use sendoff::store::{Command, DeadReason, Row, Status, Table, Verdict};
 
-use super::manual_relay::leg;
+use super::manual_relay::sink;
 use super::registry::{CaseResult, cases};
 use super::scene::{Scene, numbered, plain};
 
@@ -84,8 +84,10 @@ async fn a_bad_row_spoils_no_other(scene: Scene) -> CaseResult {
         .collect();
     assert_eq!(unreadable.len(), bad, "{unreadable:#?}");
     for row in unreadable {
-        let Row::Unreadable { place, why } = row else { continue };
-        assert_eq!(place.room, Room::Ready);
+        let Row::Unreadable { row_ref, why } = row else {
+            continue;
+        };
+        assert_eq!(row_ref.table, Table::Ready);
         assert!(!why.is_empty());
     }
     Ok(())
@@ -105,14 +107,15 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
     let bad = vandalise(&scene).await?;
     let mut relay = scene.relay().await?;
     for row in relay.read_rows(bad).await {
-        let Row::Unreadable { place, why } = row else {
+        let Row::Unreadable { row_ref, why } = row else {
             panic!("it was read: {row:#?}");
         };
         let settlement = sendoff::store::Settlement {
-            epoch: relay.epochs[&place.lane],
-            legs: vec![leg("", unreadable(&why))],
+            epoch: relay.epochs[&row_ref.lane],
+            deliveries: vec![sink("", unreadable(&why))],
             key: None,
-            place,
+            attempts: 0,
+            row_ref,
         };
         let report = relay.settle(&[settlement]).await?;
         assert!(report.lost.is_empty());
@@ -120,7 +123,7 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
     let backlog = scene.subject.relay.backlog().await?;
     assert_eq!((backlog.ready, backlog.dead), (0, bad as u64));
     // An operator sees them, can repair them, and brings them back.
-    let listing = scene.subject.operate.list(&Default::default(), 100, 0).await?;
+    let listing = scene.subject.operate.list(&Default::default(), 100).await?;
     assert_eq!(listing.messages.len(), bad);
     for stored in &listing.messages {
         assert_eq!(
@@ -145,7 +148,7 @@ async fn a_bad_row_becomes_a_dead_letter_as_it_is(scene: Scene) -> CaseResult {
     let rows = relay.read_rows(bad).await;
     assert!(
         rows.iter()
-            .any(|row| matches!(row, Row::Message(delivery) if delivery.topic == "repaired"))
+            .any(|row| matches!(row, Row::Message(outgoing) if outgoing.topic == "repaired"))
     );
     Ok(())
 }
@@ -163,16 +166,17 @@ async fn a_bad_row_that_waits_becomes_a_dead_letter(scene: Scene) -> CaseResult 
     assert_eq!(scene.subject.database.execute(sql).await?, 1);
     let rows = relay.read_rows(2).await;
     let bad = rows.iter().find_map(|row| match row {
-        Row::Unreadable { place, .. } => Some(place.clone()),
+        Row::Unreadable { row_ref, .. } => Some(row_ref.clone()),
         Row::Message(_) | Row::Expired(_) => None,
     });
-    let place = bad.expect("one is unreadable");
-    assert_eq!((place.room, place.leg.as_deref()), (Room::Waiting, Some("sink")));
+    let row_ref = bad.expect("one is unreadable");
+    assert_eq!((row_ref.table, row_ref.sink.as_deref()), (Table::Waiting, Some("sink")));
     let settlement = sendoff::store::Settlement {
-        epoch: relay.epochs[&place.lane],
-        legs: vec![leg("sink", unreadable("headers"))],
+        epoch: relay.epochs[&row_ref.lane],
+        deliveries: vec![sink("sink", unreadable("headers"))],
         key: None,
-        place,
+        attempts: 1,
+        row_ref,
     };
     relay.settle(&[settlement]).await?;
     let dead = scene.find_one(ids[0].id()).await?;

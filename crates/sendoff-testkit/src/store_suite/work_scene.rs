@@ -1,9 +1,9 @@
-//! What every case about items begins with.
+//! What every case about jobs begins with.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use sendoff::store::{Claim, Item, WorkStore};
+use sendoff::store::{Claim, Job, WorkStore};
 use sendoff::{Emitted, Message, Result};
 
 use super::scene::{LONG_LEASE, Scene, eventually};
@@ -13,32 +13,32 @@ pub(super) const SHORT_LEASE: Duration = Duration::from_millis(60);
 
 impl Scene {
     pub(super) fn work(&self) -> Arc<dyn WorkStore> {
-        self.subject.work.clone().expect("the store has items")
+        self.subject.work.clone().expect("the store has jobs")
     }
 
-    /// Emits items in one transaction and commits it.
-    pub(super) async fn emit_items(&self, items: impl IntoIterator<Item = Message>) -> Result<Vec<Emitted>> {
-        let mut tx = self.work().begin_items().await?;
-        let emitted = tx.emit(&items.into_iter().collect::<Vec<_>>()).await?;
+    /// Emits jobs in one transaction and commits it.
+    pub(super) async fn emit_jobs(&self, jobs: impl IntoIterator<Item = Message>) -> Result<Vec<Emitted>> {
+        let mut tx = self.work().begin_jobs().await?;
+        let emitted = tx.emit(&jobs.into_iter().collect::<Vec<_>>()).await?;
         tx.commit().await?;
         Ok(emitted)
     }
 
     /// Claims exactly one, for long.
-    pub(super) async fn claim_one(&self, worker: &str) -> Result<Item> {
-        let mut items = self.work().claim_batch(worker, 1, LONG_LEASE).await?;
-        assert_eq!(items.len(), 1, "one item is due");
-        Ok(items.remove(0))
+    pub(super) async fn claim_one(&self, worker: &str) -> Result<Job> {
+        let mut jobs = self.work().claim_batch(worker, 1, LONG_LEASE).await?;
+        assert_eq!(jobs.len(), 1, "one job is due");
+        Ok(jobs.remove(0))
     }
 
     /// Claims as soon as something is due.
-    pub(super) async fn claim_when_due(&self, worker: &str, lease: Duration) -> Result<Vec<Item>> {
+    pub(super) async fn claim_when_due(&self, worker: &str, lease: Duration) -> Result<Vec<Job>> {
         let (work, found) = (self.work(), std::sync::Mutex::new(Vec::new()));
         let (work, found) = (&work, &found);
-        eventually("an item becomes due", async || {
-            let items = work.claim_batch(worker, 1000, lease).await?;
-            let any = !items.is_empty();
-            found.lock().unwrap().extend(items);
+        eventually("a job becomes due", async || {
+            let jobs = work.claim_batch(worker, 1000, lease).await?;
+            let any = !jobs.is_empty();
+            found.lock().unwrap().extend(jobs);
             Ok(any)
         })
         .await?;
@@ -46,6 +46,6 @@ impl Scene {
     }
 }
 
-pub(super) fn claims(items: &[Item]) -> Vec<Claim> {
-    items.iter().map(|item| item.claim).collect()
+pub(super) fn claims(jobs: &[Job]) -> Vec<Claim> {
+    jobs.iter().map(|job| job.claim).collect()
 }

@@ -1,10 +1,10 @@
-//! Items: workers that are killed at any moment, and workers that are slower than their lease.
+//! Jobs: workers that are killed at any moment, and workers that are slower than their lease.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use sendoff::store::{Claim, Item, WorkStore};
+use sendoff::store::{Claim, Job, WorkStore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::{Instant, sleep};
 
@@ -13,16 +13,16 @@ use super::scene::{Scene, numbered, persistently};
 use super::work_scene::claims;
 
 cases![
-    every_item_is_completed_once_whoever_is_killed needs Items,
+    every_job_is_completed_once_whoever_is_killed needs Jobs,
 ];
 
 const WORKERS: usize = 8;
 /// Of the workers, those that are never killed, and often slower than their lease.
 const SLOW: usize = 2;
-const ITEMS: usize = 10_000;
+const JOBS: usize = 10_000;
 const LEASE: Duration = Duration::from_millis(400);
 
-/// What workers saw, by item.
+/// What workers saw, by job.
 #[derive(Default)]
 struct Seen {
     /// The newest attempt, and the number of its hand-out. Numbers come by chance; attempts are counted.
@@ -39,20 +39,20 @@ struct Seen {
 }
 
 impl Seen {
-    fn claimed(&mut self, items: &[Item]) {
-        self.hand_outs += items.len();
-        for item in items {
-            let Claim { seq, number } = item.claim;
-            self.attempts.insert(item.claim, item.attempt);
-            // An older hand-out may be noted late: it was before the completion all the same.
+    fn claimed(&mut self, jobs: &[Job]) {
+        self.hand_outs += jobs.len();
+        for job in jobs {
+            let Claim { seq, number } = job.claim;
+            self.attempts.insert(job.claim, job.attempt);
+            // An older hand-out may be noted late: it was before the completion anyway.
             let done = self.completed.get(&seq).map(|number| Claim { seq, number: *number });
             let done = done.and_then(|done| self.attempts.get(&done));
             assert!(
-                done.is_none_or(|done| item.attempt < *done),
-                "item {seq} was handed out after it was completed at attempt {done:?}"
+                done.is_none_or(|done| job.attempt < *done),
+                "job {seq} was handed out after it was completed at attempt {done:?}"
             );
             let newest = self.newest.entry(seq).or_default();
-            *newest = (item.attempt, number).max(*newest);
+            *newest = (job.attempt, number).max(*newest);
         }
     }
 
@@ -61,15 +61,15 @@ impl Seen {
         self.unanswered.retain(|claim| !claims.contains(claim));
         for claim in claims.iter().filter(|claim| !lost.contains(claim)) {
             let twice = self.completed.insert(claim.seq, claim.number);
-            assert!(twice.is_none(), "item {} was completed twice", claim.seq);
+            assert!(twice.is_none(), "job {} was completed twice", claim.seq);
         }
     }
 }
 
-async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseResult {
-    for chunk in 0..ITEMS / 1000 {
-        let items = (0..1000).map(|n| numbered("k", chunk * 1000 + n).max_attempts(10_000));
-        scene.emit_items(items).await?;
+async fn every_job_is_completed_once_whoever_is_killed(scene: Scene) -> CaseResult {
+    for chunk in 0..JOBS / 1000 {
+        let jobs = (0..1000).map(|n| numbered("k", chunk * 1000 + n).max_attempts(10_000));
+        scene.emit_jobs(jobs).await?;
     }
     let seen = Arc::new(Mutex::new(Seen::default()));
     let mut workers = JoinSet::new();
@@ -82,11 +82,11 @@ async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseRes
         alive.push(workers.spawn(work_on(stores[n].clone(), format!("worker {n}"), slow, seen.clone())));
     }
     let (began, mut kills) = (Instant::now(), 0);
-    while kills < 120 || scene.work().item_counts().await?.total() > 0 {
+    while kills < 120 || scene.work().job_counts().await?.total() > 0 {
         assert!(
             began.elapsed() < Duration::from_secs(50),
             "stuck: {:?}",
-            scene.work().item_counts().await?
+            scene.work().job_counts().await?
         );
         sleep(Duration::from_millis(fastrand::u64(5..30))).await;
         let victim = fastrand::usize(..WORKERS - SLOW);
@@ -108,14 +108,14 @@ async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseRes
     }
     workers.shutdown().await;
     let seen = seen.lock().unwrap();
-    assert_eq!(seen.newest.len(), ITEMS, "each was handed out");
+    assert_eq!(seen.newest.len(), JOBS, "each was handed out");
     for (seq, number) in &seen.completed {
         assert_eq!(
             seen.newest[seq].1, *number,
-            "item {seq} was completed under a claim that was not the newest"
+            "job {seq} was completed under a claim that was not the newest"
         );
     }
-    // A kill may hide the answer to a mark, so such an item is gone without anybody knowing.
+    // A kill may hide the answer to a mark, so such a job is gone without anybody knowing.
     let unknown = seen.newest.iter().filter(|(seq, _)| !seen.completed.contains_key(seq));
     for (seq, (_, number)) in unknown {
         let claim = Claim {
@@ -124,10 +124,10 @@ async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseRes
         };
         assert!(
             seen.unanswered.contains(&claim),
-            "item {seq} is gone, and nobody marked its last claim"
+            "job {seq} is gone, and nobody marked its last claim"
         );
     }
-    assert!(seen.hand_outs > ITEMS, "the kills hit nobody");
+    assert!(seen.hand_outs > JOBS, "the kills hit nobody");
     assert!(seen.refused > 0, "nobody was slower than its lease");
     Ok(())
 }
@@ -135,8 +135,8 @@ async fn every_item_is_completed_once_whoever_is_killed(scene: Scene) -> CaseRes
 async fn work_on(store: Arc<dyn WorkStore>, name: String, slow: bool, seen: Arc<Mutex<Seen>>) -> sendoff::Result<()> {
     loop {
         // Kills come between these lines: nothing may hang on what a worker remembers.
-        let items = persistently(|| store.claim_batch(&name, 25, LEASE)).await?;
-        seen.lock().unwrap().claimed(&items);
+        let jobs = persistently(|| store.claim_batch(&name, 25, LEASE)).await?;
+        seen.lock().unwrap().claimed(&jobs);
         let oversleeps = slow && fastrand::bool();
         sleep(if oversleeps {
             LEASE + LEASE / 4
@@ -144,7 +144,7 @@ async fn work_on(store: Arc<dyn WorkStore>, name: String, slow: bool, seen: Arc<
             Duration::from_millis(8)
         })
         .await;
-        let claims = claims(&items);
+        let claims = claims(&jobs);
         seen.lock().unwrap().unanswered.extend(&claims);
         let lost = persistently(|| store.mark_success(&name, &claims)).await?;
         seen.lock().unwrap().marked(&claims, &lost);

@@ -1,4 +1,4 @@
-//! Whole bodies made out of a message.
+//! Templates for whole request bodies.
 
 mod place;
 
@@ -7,24 +7,25 @@ mod tests;
 
 use std::fmt;
 
-use sendoff::{Delivery, Error, ErrorKind, Reason, Result};
+use sendoff::{Error, ErrorKind, Outgoing, Reason, Result};
 use serde::de::IgnoredAny;
 
 use crate::field::{Field, with_default};
 use crate::template::Unfilled;
-use place::{Place, Places};
+use place::{Position, Positions};
 
-/// What stands for the payload.
+/// The name of the payload in a template.
 const PAYLOAD: &str = "payload";
 
 /// A body with fields of the message in braces, as in [`Template`](crate::Template), and `{payload}`.
 ///
-/// A brace begins a field only if a small letter follows it; all others stand for themselves, so that JSON is written as
-/// it is: `{"event": "{topic}", "order": {payload}}`. A brace before a small letter is written twice.
+/// A brace starts a field only if a lower-case letter follows it. All other braces are literal, so JSON needs no
+/// escaping: `{"event": "{topic}", "order": {payload}}`. Write `{{` for a literal brace before a lower-case letter.
 ///
-/// What a field holds cannot break out of its place. In JSON it is escaped where it stands in quotes, and a JSON value of
-/// its own where it does not: text in quotes, numbers without, the payload as it is. A default outside quotes is JSON, too:
-/// `{key|null}`. In forms fields are percent-encoded, in XML and HTML written with entities, elsewhere they go as they are.
+/// A field's content cannot break the syntax around it. In JSON a field inside quotes is escaped; a field outside
+/// quotes becomes a JSON value: text is quoted, numbers are not, the payload is inserted as it is. A default outside
+/// quotes must be JSON, too: `{key|null}`. In forms fields are percent-encoded, in XML and HTML they are written with
+/// entities, elsewhere they are inserted as they are.
 #[derive(Clone, PartialEq, Eq)]
 pub struct BodyTemplate {
     parts: Vec<Part>,
@@ -33,7 +34,7 @@ pub struct BodyTemplate {
 #[derive(Clone, PartialEq, Eq)]
 enum Part {
     Text(String),
-    Field(What, Option<String>, Place),
+    Field(What, Option<String>, Position),
 }
 
 #[derive(Clone, PartialEq, Eq)]
@@ -43,12 +44,12 @@ enum What {
 }
 
 impl BodyTemplate {
-    /// Reads a template for a body of this content type.
+    /// Parses a template for a body of this content type.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], without the text, which may hold a secret.
+    /// [`ErrorKind::Invalid`]. The error does not quote the text, which may hold a secret.
     pub fn new(text: &str, content_type: &str) -> Result<Self> {
-        let mut places = Places::of(content_type);
+        let mut places = Positions::of(content_type);
         let (mut parts, mut plain, mut rest) = (Vec::new(), String::new(), text);
         while let Some(at) = rest.find('{') {
             let (before, behind) = (&rest[..at], &rest[at + 1..]);
@@ -80,36 +81,36 @@ impl BodyTemplate {
         Ok(body)
     }
 
-    /// The body for a message.
+    /// Builds the body for a message.
     ///
     /// # Errors
-    /// Why this message can never have one.
-    pub fn fill(&self, delivery: &Delivery) -> std::result::Result<Vec<u8>, Reason> {
-        let mut out = Vec::with_capacity(delivery.payload.len() + 256);
+    /// The reason why this message can never have a body.
+    pub fn fill(&self, outgoing: &Outgoing) -> std::result::Result<Vec<u8>, Reason> {
+        let mut out = Vec::with_capacity(outgoing.payload.len() + 256);
         for part in &self.parts {
             match part {
                 Part::Text(text) => out.extend_from_slice(text.as_bytes()),
-                Part::Field(What::Payload, _, place) => place.write_payload(&delivery.payload, &mut out)?,
-                Part::Field(What::Field(field), default, place) => match (field.of(delivery), default) {
+                Part::Field(What::Payload, _, place) => place.write_payload(&outgoing.payload, &mut out)?,
+                Part::Field(What::Field(field), default, place) => match (field.of(outgoing), default) {
                     (Some(value), _) => place.write(&value, field.is_number(), &mut out),
                     (None, Some(default)) => place.write_default(default, &mut out),
-                    (None, None) => return Err(Unfilled::new("", field).wanted_by("the body of the sink").into()),
+                    (None, None) => return Err(Unfilled::new("", field).wanted_by("the sink's body template").into()),
                 },
             }
         }
         Ok(out)
     }
 
-    /// Whether what comes out is JSON, as long as every field is written as its place says.
+    /// Checks that the filled template is JSON, whatever the fields contain.
     fn check_json(&self) -> Result<()> {
         let mut specimen = String::new();
         for part in &self.parts {
             match part {
                 Part::Text(text) => specimen.push_str(text),
-                Part::Field(_, Some(default), Place::Json) => {
+                Part::Field(_, Some(default), Position::Json) => {
                     if serde_json::from_str::<IgnoredAny>(default).is_err() {
                         return Err(unusable(
-                            "a default outside quotes is no JSON, such as null, 0 or \"none\"".to_owned(),
+                            "a default outside quotes is not JSON; use, for example, null, 0 or \"none\"".to_owned(),
                         ));
                     }
                     specimen.push('0');
@@ -119,7 +120,7 @@ impl BodyTemplate {
         }
         match serde_json::from_str::<IgnoredAny>(&specimen) {
             Ok(_) => Ok(()),
-            Err(error) => Err(unusable(format!("with its fields filled in, it is no JSON: {error}"))),
+            Err(error) => Err(unusable(format!("the filled template is not JSON: {error}"))),
         }
     }
 }
@@ -128,28 +129,28 @@ fn begins_field(behind: &str) -> bool {
     behind.starts_with(|letter: char| letter.is_ascii_lowercase())
 }
 
-fn field(text: &str, place: Place) -> Result<Part> {
+fn field(text: &str, place: Position) -> Result<Part> {
     let (name, default) = with_default(text);
     let what = match name {
         PAYLOAD => What::Payload,
         name => What::Field(
             name.parse()
-                .map_err(|_| unusable("a brace before a small letter begins no field of messages".to_owned()))?,
+                .map_err(|_| unusable("a brace before a lower-case letter does not start a known field".to_owned()))?,
         ),
     };
     Ok(Part::Field(what, default.map(str::to_owned), place))
 }
 
 fn unusable(why: String) -> Error {
-    Error::new(ErrorKind::Invalid, "the body of the sink cannot be used")
+    Error::new(ErrorKind::Invalid, "the sink's body template cannot be used")
         .because(why)
         .next_step(
-            "write it like {\"event\": \"{topic}\", \"order\": {payload}}; fields are payload, id, topic, key, \
+            "use a template like {\"event\": \"{topic}\", \"order\": {payload}}; fields are payload, id, topic, key, \
              aggregate_type, aggregate_id, schema_version, priority, created_at and header:NAME",
         )
 }
 
-/// Without its text, which may hold a secret.
+/// Prints no text, because it may hold a secret.
 impl fmt::Debug for BodyTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("***")

@@ -1,4 +1,4 @@
-//! Where a field stands in a body, and what it must not do there.
+//! The position of a field in a body, and how the field is escaped there.
 
 use sendoff::Reason;
 use sendoff::envelope::is_json;
@@ -6,36 +6,36 @@ use serde_json::value::RawValue;
 
 /// How a field is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
-    /// As a JSON value of its own.
+pub(super) enum Position {
+    /// A JSON value, outside quotes.
     Json,
-    /// Within the quotes of a JSON string.
+    /// Inside the quotes of a JSON string.
     JsonText,
-    /// As a name or a value of a form.
+    /// A name or a value of a form.
     Form,
-    /// Between tags, or in the quotes of an attribute.
+    /// Between tags, or inside the quotes of an attribute.
     Markup,
-    /// As it is.
+    /// Plain text, not escaped.
     Plain,
 }
 
-/// Finds the places of fields, one after the other.
+/// Finds the positions of fields, one after the other.
 #[derive(Debug)]
-pub(super) struct Places {
-    syntax: Place,
+pub(super) struct Positions {
+    syntax: Position,
     in_quotes: bool,
 }
 
-impl Places {
+impl Positions {
     pub(super) fn of(content_type: &str) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         let essence = essence.to_ascii_lowercase();
         let is_markup = essence.ends_with("+xml") || essence.ends_with("/xml") || essence == "text/html";
         let syntax = match essence.as_str() {
-            _ if is_json(content_type) => Place::Json,
-            "application/x-www-form-urlencoded" => Place::Form,
-            _ if is_markup => Place::Markup,
-            _ => Place::Plain,
+            _ if is_json(content_type) => Position::Json,
+            "application/x-www-form-urlencoded" => Position::Form,
+            _ if is_markup => Position::Markup,
+            _ => Position::Plain,
         };
         Self {
             syntax,
@@ -44,31 +44,35 @@ impl Places {
     }
 
     pub(super) fn is_json(&self) -> bool {
-        self.syntax == Place::Json
+        self.syntax == Position::Json
     }
 
-    /// The place behind this text, which follows the last one.
-    pub(super) fn after(&mut self, text: &str) -> Place {
-        if self.syntax != Place::Json {
+    /// The position after this text, which follows the text of the last call.
+    pub(super) fn after(&mut self, text: &str) -> Position {
+        if self.syntax != Position::Json {
             return self.syntax;
         }
         let mut letters = text.chars();
         while let Some(letter) = letters.next() {
             match letter {
                 '"' => self.in_quotes = !self.in_quotes,
-                // The letter behind it ends no string.
+                // An escaped character does not end the string.
                 '\\' if self.in_quotes => {
                     letters.next();
                 }
                 _ => {}
             }
         }
-        if self.in_quotes { Place::JsonText } else { Place::Json }
+        if self.in_quotes {
+            Position::JsonText
+        } else {
+            Position::Json
+        }
     }
 }
 
-impl Place {
-    /// Writes what a field holds.
+impl Position {
+    /// Writes the value of a field.
     pub(super) fn write(self, value: &str, is_number: bool, out: &mut Vec<u8>) {
         match self {
             Self::Json if !is_number => out.extend_from_slice(quoted(value).as_bytes()),
@@ -82,19 +86,21 @@ impl Place {
         }
     }
 
-    /// Writes a default, which is JSON already where a value of JSON stands.
+    /// Writes a default. Outside quotes it is already JSON.
     pub(super) fn write_default(self, default: &str, out: &mut Vec<u8>) {
         self.write(default, true, out);
     }
 
-    /// Writes the payload, which may be anything.
+    /// Writes the payload, which may be any bytes.
     pub(super) fn write_payload(self, payload: &[u8], out: &mut Vec<u8>) -> Result<(), Reason> {
         match self {
             Self::Json => match serde_json::from_slice::<&RawValue>(payload) {
                 Ok(raw) => out.extend_from_slice(raw.get().as_bytes()),
                 Err(_) => {
                     return Err(
-                        "its payload is no JSON (put {payload} of the body in quotes to send it as text)".into(),
+                        "the payload is not JSON (put {payload} in quotes in the body template to send it as text, \
+                         then retry the message)"
+                            .into(),
                     );
                 }
             },
@@ -102,7 +108,13 @@ impl Place {
             Self::Form => out.extend(url::form_urlencoded::byte_serialize(payload).flat_map(str::bytes)),
             Self::JsonText | Self::Markup => match std::str::from_utf8(payload) {
                 Ok(text) => self.write(text, false, out),
-                Err(_) => return Err("its payload is no text, which the body wants (take {payload} out of it)".into()),
+                Err(_) => {
+                    return Err(
+                        "the payload is not UTF-8 text (remove {payload} from the body template, then retry the \
+                         message)"
+                            .into(),
+                    );
+                }
             },
         }
         Ok(())

@@ -1,38 +1,26 @@
-use std::time::SystemTime;
-
-use sendoff::store::{Place, Room};
+use sendoff::store::{RowRef, Table};
 use sendoff::{Headers, Uuid};
 
 use super::*;
 
-/// Everything in it wants to break out.
+/// A header value with the special characters of every format.
 const NASTY: &str = "a\"}, \"evil\": {\"\\\r\n&<b>' =ü";
 
-fn message(payload: &[u8]) -> Delivery {
-    Delivery {
+fn message(payload: &[u8]) -> Outgoing {
+    Outgoing {
         id: Uuid::nil(),
         topic: "order.placed".into(),
         payload: payload.to_vec().into(),
-        content_type: None,
         headers: Headers::from_iter([("tenant", NASTY)]),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
         schema_version: Some(3),
-        idempotency_key: None,
-        priority: 0,
-        created_at: SystemTime::UNIX_EPOCH,
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     }
 }
 
@@ -56,7 +44,10 @@ fn json_is_written_as_it_is_and_no_field_breaks_out_of_its_place() {
     );
     assert_eq!(json["order.placed"], serde_json::json!({}));
     assert_eq!(json["\""], "1970-01-01T00:00:00.000000Z");
-    assert!(body.contains(r#""c": {"total": 12.50}"#), "digits are kept: {body}");
+    assert!(
+        body.contains(r#""c": {"total": 12.50}"#),
+        "digits must not change: {body}"
+    );
     assert_eq!(json.as_object().unwrap().len(), 9, "{body}");
 }
 
@@ -94,9 +85,14 @@ fn a_payload_that_does_not_fit_is_told_with_advice() {
     for (text, content_type, payload, word) in [
         (r#"{"a": {payload}}"#, "application/json", &b"hunter2"[..], "quotes"),
         (r#"{"a": {payload}}"#, "application/json", b"", "quotes"),
-        (r#"{"a": "{payload}"}"#, "application/json", b"\xff", "no text"),
-        ("<a>{payload}</a>", "text/xml", b"\xff", "no text"),
-        ("{key}", "text/plain", b"", "no key, which the body of the sink wants"),
+        (r#"{"a": "{payload}"}"#, "application/json", b"\xff", "not UTF-8"),
+        ("<a>{payload}</a>", "text/xml", b"\xff", "not UTF-8"),
+        (
+            "{key}",
+            "text/plain",
+            b"",
+            "no key, and the sink's body template needs it",
+        ),
     ] {
         let body = BodyTemplate::new(text, content_type).unwrap();
         let reason = body.fill(&message(payload)).unwrap_err();
@@ -110,14 +106,14 @@ fn a_payload_that_does_not_fit_is_told_with_advice() {
 #[test]
 fn a_template_that_cannot_work_is_refused_without_being_quoted() {
     for (text, word) in [
-        (r#"{"hunter2": {topic}"#, "no JSON"),
-        (r#"{{"hunter2": {topic}}}"#, "no JSON"),
-        (r#"{"hunter2": 1 {key}}"#, "no JSON"),
+        (r#"{"hunter2": {topic}"#, "not JSON"),
+        (r#"{{"hunter2": {topic}}}"#, "not JSON"),
+        (r#"{"hunter2": 1 {key}}"#, "not JSON"),
         (r#"{"hunter2": {key|hunter2}}"#, "default"),
-        (r#"{"hunter2": "{tpoic}"}"#, "no field"),
+        (r#"{"hunter2": "{tpoic}"}"#, "known field"),
         (r#"{"hunter2": "{topic"#, "not closed"),
-        ("hunter2", "no JSON"),
-        ("", "no JSON"),
+        ("hunter2", "not JSON"),
+        ("", "not JSON"),
     ] {
         let error = BodyTemplate::new(text, "application/json").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Invalid);

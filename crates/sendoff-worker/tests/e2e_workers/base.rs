@@ -13,7 +13,7 @@ use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 use tempfile::TempDir;
 
-/// Completed items are kept, so that they can tell which hand-out finished them.
+/// Completed jobs are kept, so that they can tell which hand-out finished them.
 const RETENTION: Option<Duration> = Some(Duration::from_secs(86_400));
 
 /// A database of a test's own.
@@ -25,7 +25,7 @@ pub(crate) struct Base {
     pub(crate) folder: TempDir,
 }
 
-/// A row of the items' table, as far as it matters here.
+/// A row of the jobs' table, as far as it matters here.
 pub(crate) struct Row {
     pub(crate) seq: i64,
     /// The number of its last hand-out.
@@ -77,7 +77,7 @@ impl Base {
         if self.url.starts_with("sqlite:") {
             let file = rusqlite::Connection::open(path(&self.url)).unwrap();
             let mut statement = file
-                .prepare("SELECT seq, claim, attempts, state FROM outbox_item")
+                .prepare("SELECT seq, claim, attempts, state FROM outbox_job")
                 .unwrap();
             let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)));
             return rows.unwrap().map(|row| Row::of(row.unwrap())).collect();
@@ -88,7 +88,7 @@ impl Base {
             "bigint"
         };
         let sql = format!(
-            "SELECT seq, claim, CAST(attempts AS {number}) AS attempts, state FROM {}.outbox_item",
+            "SELECT seq, claim, CAST(attempts AS {number}) AS attempts, state FROM {}.outbox_job",
             self.schema
         );
         if self.url.starts_with("mysql:") {
@@ -137,7 +137,7 @@ pub(crate) fn open(url: &str, schema: &str) -> Result<Opened> {
     if url.starts_with("sqlite:") {
         let mut config = SqliteConfig::new(path(url));
         config.retention = RETENTION;
-        return Ok(rooms(SqliteStore::open(config)?));
+        return Ok(rooms(SqliteStore::new(config)?));
     }
     let names = Names::new(Some(schema), Names::PREFIX)?;
     if url.starts_with("mysql:") {

@@ -91,8 +91,8 @@ async fn by_loop(store: Arc<dyn WorkStore>, name: &str, journal: Journal) {
         ..WorkerSettings::default()
     });
     let journal = Arc::new(journal);
-    let handler = |item: Arc<sendoff::store::Item>| {
-        journal.note_handed([&*item]);
+    let handler = |job: Arc<sendoff::store::Job>| {
+        journal.note_handed([&*job]);
         async {
             sleep(Duration::from_millis(fastrand::u64(50..120))).await;
             Ok(())
@@ -109,16 +109,16 @@ async fn by_hand(store: Arc<dyn WorkStore>, name: &str, journal: &Journal) {
     let (is_slow, mut batches) = (name.starts_with(SLOW), 0);
     loop {
         // An error leaves it unknown what was done: the lease settles it.
-        let Ok(items) = store.claim_batch(name, BATCH, LEASE).await else {
+        let Ok(jobs) = store.claim_batch(name, BATCH, LEASE).await else {
             sleep(Duration::from_millis(50)).await;
             continue;
         };
-        if items.is_empty() {
+        if jobs.is_empty() {
             sleep(Duration::from_millis(50)).await;
             continue;
         }
-        let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
-        journal.note_handed(&items);
+        let claims: Vec<Claim> = jobs.iter().map(|job| job.claim).collect();
+        journal.note_handed(&jobs);
         batches += 1;
         sleep(if is_slow && batches % 5 == 2 {
             AWAY

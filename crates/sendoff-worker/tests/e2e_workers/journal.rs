@@ -4,7 +4,7 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
-use sendoff::store::{Claim, Item};
+use sendoff::store::{Claim, Job};
 
 /// What happened to a hand-out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,11 @@ impl Journal {
         Self(OpenOptions::new().create(true).append(true).open(path).unwrap())
     }
 
-    /// Writes down items that were handed out, with the attempt that it was.
-    pub(crate) fn note_handed<'a>(&self, items: impl IntoIterator<Item = &'a Item>) {
-        let lines = items.into_iter().map(|item| {
-            let Claim { seq, number } = item.claim;
-            format!("handed {seq} {number} {}\n", item.attempt)
+    /// Writes down jobs that were handed out, with the attempt that it was.
+    pub(crate) fn note_handed<'a>(&self, jobs: impl IntoIterator<Item = &'a Job>) {
+        let lines = jobs.into_iter().map(|job| {
+            let Claim { seq, number } = job.claim;
+            format!("handed {seq} {number} {}\n", job.attempt)
         });
         (&self.0).write_all(lines.collect::<String>().as_bytes()).unwrap();
     }

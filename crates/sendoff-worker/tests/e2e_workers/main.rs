@@ -1,4 +1,4 @@
-//! Eight worker processes that are killed with SIGKILL and stopped at random finish every item, and none finishes an item
+//! Eight worker processes that are killed with SIGKILL and stopped at random finish every job, and none finishes a job
 //! after it has lost its lease: on every database.
 //!
 //! Each process writes down what it was handed and what it was told about its marks, before it goes on; a file outlives
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     }
     let trial = |name: &str, base: fn() -> Base| {
         Trial::test(name, move || {
-            storm::every_item_is_finished_once_by_a_worker_that_holds_it(&base());
+            storm::every_job_is_finished_once_by_a_worker_that_holds_it(&base());
             Ok(())
         })
     };

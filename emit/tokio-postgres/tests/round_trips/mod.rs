@@ -1,4 +1,4 @@
-//! A socket that counts how often the client had to wait for the server before it went on.
+//! A socket that counts how often the client waits for the server.
 
 use std::io;
 use std::pin::Pin;
@@ -30,7 +30,7 @@ impl RoundTrips {
     }
 }
 
-/// A trip begins with the first write after a read.
+/// A round trip starts with the first write after a read.
 pub(crate) struct CountingSocket(TcpStream, RoundTrips);
 
 impl CountingSocket {

@@ -1,2 +1,2 @@
--- The verb that was asked for.
+-- Run the requested verb.
 return verbs[ARGV[1]]()

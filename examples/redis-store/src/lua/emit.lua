@@ -1,7 +1,7 @@
 -- Emitting.
 
--- An idempotency key is free, held by the id of a message, or taken by a transaction that is still open. Redis forgets
--- keys by itself when their time is over, by its own clock.
+-- An idempotency key is free, belongs to a message, or is reserved by a transaction that is still open. Redis expires
+-- keys by its own clock.
 function verbs.reserve()
     local held = call('GET', P .. 'once:' .. args.once)
     if held then return held end
@@ -28,12 +28,12 @@ local function lane_of(message)
     return COMMON + hash % SPECIAL + (message.priority < 0 and SPECIAL or 0)
 end
 
--- Numbers are given here, so they are in the order of the commits, and nothing ever appears behind a reader.
+-- Numbers are assigned here, so they are in commit order, and no message appears behind a reader.
 function verbs.commit()
     for _, once in ipairs(args.onces) do
-        if not is_reserved(once) then return redis.error_reply('RESERVATIONLOST an idempotency key is not reserved any more') end
+        if not is_reserved(once) then return redis.error_reply('RESERVATIONLOST the reservation of an idempotency key has expired') end
     end
-    -- What the application does comes first: if Redis refuses it, no message leaves.
+    -- The application's commands come first: if Redis refuses one, no message is written.
     for _, command in ipairs(args.commands) do
         local words = {}
         for _, at in ipairs(command) do words[#words + 1] = ARGV[at + 3] end

@@ -1,6 +1,6 @@
--- Operating: what an operator sees and changes.
+-- Commands for operators.
 
--- Every row: room, lane, member, content, key, state, due, attempts, error, ended, whether it blocks, and its history.
+-- Every row: table, lane, member, content, key, state, due, attempts, error, ended, whether it blocks, and its history.
 function verbs.all()
     local rows = {}
     local function add(room, lane, member, blocking)
@@ -23,8 +23,9 @@ function verbs.all()
     for at = 1, #delivered, 2 do
         local row = call('HMGET', P .. 'kept:' .. delivered[at], 'content', 'attempts')
         local lane, member = string.match(delivered[at], '^(%d+):(.*)$')
+        local tried = call('LRANGE', P .. 'kept-history:' .. delivered[at], 0, -1)
         rows[#rows + 1] = {
-            'delivered', tonumber(lane), member, row[1], false, false, row[2], false, delivered[at + 1], 0, {},
+            'delivered', tonumber(lane), member, row[1], false, false, row[2], false, delivered[at + 1], 0, tried,
         }
     end
     return { int(now), rows }
@@ -35,15 +36,15 @@ local function audit(affected)
     return affected
 end
 
--- A message that has expired without its date, which is the last thing in its content.
+-- Removes the expiry date of an expired message; it is the last field of the content.
 local function without_past_date(content)
     local expires = string.match(content, '"expires_at":(%-?%d+)}$')
     if not expires or tonumber(expires) > now then return content end
     return (string.gsub(content, '"expires_at":%-?%d+}$', '"expires_at":null}'))
 end
 
--- One batch of a command: the first writes a row, the others add to it. Returns which row: its place from the end, which
--- stays when others are put in front.
+-- Audits one batch of a command: the first batch writes a row, the others add to it. Returns the position of the row
+-- from the end, which does not change when rows are added at the front.
 local function audit_batch(affected)
     local row = args.audit.row
     if not row then
@@ -80,7 +81,7 @@ function verbs.discard_dead()
         if row then
             call('DEL', history_at(place[1], place[2]))
             affected = affected + 1
-            if blocked then freed[#freed + 1] = { place[1], row.key, leg_of(place[2]) } end
+            if blocked then freed[#freed + 1] = { place[1], row.key, sink_of(place[2]) } end
         end
     end
     for _, at in ipairs(freed) do follow_on(at[1], at[2], at[3]) end
@@ -91,9 +92,9 @@ function verbs.release_key()
     local freed = {}
     for lane = 0, LANES - 1 do
         for _, member in ipairs(call('ZRANGE', blocking_at(lane, args.key), 0, -1)) do
-            if not args.leg or leg_of(member) == args.leg then
+            if not args.sink or sink_of(member) == args.sink then
                 call('ZREM', blocking_at(lane, args.key), member)
-                freed[#freed + 1] = { lane, leg_of(member) }
+                freed[#freed + 1] = { lane, sink_of(member) }
             end
         end
     end
@@ -101,14 +102,14 @@ function verbs.release_key()
     return audit(#freed)
 end
 
-function verbs.hasten()
+function verbs.retry_waiting()
     local affected = 0
     for _, place in ipairs(args.places) do
         local lane, member = place[1], place[2]
         local row = call('ZSCORE', P .. 'waiting:' .. lane, member) and get(lane, member)
         local late = row and row.due and row.due > now
         local tried = row and args.reset and (row.attempts > 0 or row.error)
-        if row and row.state ~= 'held' and (late or tried) then
+        if row and row.state ~= 'blocked' and (late or tried) then
             if late then set_due(lane, member, now) end
             if args.reset then
                 call('HSET', row_at(lane, member), 'attempts', 0)
@@ -126,15 +127,18 @@ function verbs.pause()
 end
 
 function verbs.resume()
-    local ended = call('HDEL', P .. 'paused', args.what)
-    for _, place in ipairs(ended == 1 and args.places or {}) do
+    return audit(call('HDEL', P .. 'paused', args.what))
+end
+
+function verbs.wake()
+    for _, place in ipairs(args.places) do
         local row = call('ZSCORE', P .. 'waiting:' .. place[1], place[2]) and get(place[1], place[2])
         if row and row.due and row.due > now then set_due(place[1], place[2], now) end
     end
-    return audit(ended)
+    return #args.places
 end
 
--- A letter that blocks its key is not old, but unsolved.
+-- A dead letter that blocks its key is never old: an operator must act on it.
 local function is_old_letter(lane, member)
     local row = call('HMGET', row_at(lane, member), 'ended', 'key')
     local is_blocking = row[2] and call('ZSCORE', blocking_at(lane, row[2]), member)
@@ -167,7 +171,7 @@ function verbs.clean_up()
         for _, at in ipairs(call('ZRANGEBYSCORE', P .. 'delivered', '-inf', int(now - args.delivered))) do
             if goes() then
                 call('ZREM', P .. 'delivered', at)
-                call('DEL', P .. 'kept:' .. at)
+                call('DEL', P .. 'kept:' .. at, P .. 'kept-history:' .. at)
             end
         end
     end

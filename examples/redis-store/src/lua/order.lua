@@ -1,47 +1,47 @@
 -- The order of a key.
 
-local function has_blocking_dead(lane, key, leg, or_unrouted)
+local function has_blocking_dead(lane, key, sink, or_unrouted)
     for _, member in ipairs(call('ZRANGE', blocking_at(lane, key), 0, -1)) do
-        local other = leg_of(member)
-        if other == leg or (or_unrouted and other == UNROUTED) then return true end
+        local other = sink_of(member)
+        if other == sink or (or_unrouted and other == UNROUTED) then return true end
     end
     return false
 end
 
--- The waiting rows of a key that block, in order; each with its member.
+-- The waiting rows of a key that block it, in order, each with its member.
 local function rows_of_key(lane, key)
     local rows = {}
     for _, member in ipairs(call('ZRANGE', key_at(lane, key), 0, -1)) do
         local row = call('HMGET', row_at(lane, member), 'state', 'due')
         if blocks(row[1]) then
             rows[#rows + 1] = {
-                member = member, leg = leg_of(member), state = row[1], due = row[2] and tonumber(row[2]) or nil,
+                member = member, sink = sink_of(member), state = row[1], due = row[2] and tonumber(row[2]) or nil,
             }
         end
     end
     return rows
 end
 
--- Whether a leg has to wait for others of its key. A row that is not routed yet may go to any leg.
-local function is_held(lane, member, key)
-    local leg, seq = leg_of(member), seq_of(member)
+-- Whether a delivery must wait for others of its key. A row that is not routed yet may go to any sink.
+local function is_blocked(lane, member, key)
+    local sink, seq = sink_of(member), seq_of(member)
     for _, row in ipairs(rows_of_key(lane, key)) do
         local other = seq_of(row.member)
-        -- One that is held behind it waits for this one.
-        local is_before = other < seq or (other > seq and row.state ~= 'held')
-        if is_before and (row.leg == leg or row.leg == UNROUTED) then return true end
+        -- A later row that is blocked waits for this one.
+        local is_before = other < seq or (other > seq and row.state ~= 'blocked')
+        if is_before and (row.sink == sink or row.sink == UNROUTED) then return true end
     end
-    return has_blocking_dead(lane, key, leg, true)
+    return has_blocking_dead(lane, key, sink, true)
 end
 
--- Lets the next rows of a key go; returns how many.
-local function follow_on_leg(lane, key, leg)
-    if has_blocking_dead(lane, key, leg, true) then return 0 end
+-- Makes the next rows of a key due; returns how many.
+local function follow_on_sink(lane, key, sink)
+    if has_blocking_dead(lane, key, sink, true) then return 0 end
     local let_go = 0
     for _, row in ipairs(rows_of_key(lane, key)) do
-        if row.leg == leg or row.leg == UNROUTED then
-            -- Its turn comes first and has not come yet; or nobody knows where it will go, so nothing may pass it.
-            if (row.due and row.due > now) or row.leg ~= leg or (not row.due and let_go == FOLLOWERS) then break end
+        if row.sink == sink or row.sink == UNROUTED then
+            -- This row is next and not due yet; or its sink is not known yet, so no row may overtake it.
+            if (row.due and row.due > now) or row.sink ~= sink or (not row.due and let_go == FOLLOWERS) then break end
             if not row.due then
                 set_due(lane, row.member, now)
                 let_go = let_go + 1
@@ -51,34 +51,33 @@ local function follow_on_leg(lane, key, leg)
     return let_go
 end
 
--- When a row left that was not routed, it may have held rows of any leg.
-local function follow_on(lane, key, leg)
-    if leg ~= UNROUTED then return follow_on_leg(lane, key, leg) end
+-- A row that was not routed may have blocked rows of any sink.
+local function follow_on(lane, key, sink)
+    if sink ~= UNROUTED then return follow_on_sink(lane, key, sink) end
     local seen, let_go = {}, 0
     for _, member in ipairs(call('ZRANGE', key_at(lane, key), 0, -1)) do
-        local other = leg_of(member)
+        local other = sink_of(member)
         if not seen[other] then
             seen[other] = true
-            let_go = let_go + follow_on_leg(lane, key, other)
+            let_go = let_go + follow_on_sink(lane, key, other)
         end
     end
     return let_go
 end
 
--- Those behind a row that has to wait are held again, even if their turn had come. One that was not routed yet holds up every
--- leg.
-local function hold_back(lane, key, leg, seq)
+-- Rows behind a row that must wait are blocked again, even if they were due. An unrouted row blocks all sinks.
+local function hold_back(lane, key, sink, seq)
     for _, row in ipairs(rows_of_key(lane, key)) do
-        if seq_of(row.member) > seq and (row.leg == leg or leg == UNROUTED) and row.due then
-            call('HSET', row_at(lane, row.member), 'state', 'held')
+        if seq_of(row.member) > seq and (row.sink == sink or sink == UNROUTED) and row.due then
+            call('HSET', row_at(lane, row.member), 'state', 'blocked')
             set_due(lane, row.member, nil)
         end
     end
 end
 
-local function key_left(lane, key, leg)
+local function key_left(lane, key, sink)
     for _, row in ipairs(rows_of_key(lane, key)) do
-        if row.leg == leg then return true end
+        if row.sink == sink then return true end
     end
-    return has_blocking_dead(lane, key, leg, false)
+    return has_blocking_dead(lane, key, sink, false)
 end

@@ -1,7 +1,7 @@
--- Reading what is to be delivered.
+-- Reading rows to deliver.
 
--- A share for each lane first, then what is left of the limit for those that have more. A row is added as long as those before
--- it have fewer bytes than were asked for.
+-- Each lane first gets an equal share; lanes with more rows then share the rest of the limit. Rows are added until
+-- they have the requested number of bytes.
 function verbs.read_ready()
     local found, more, left = {}, 0, tonumber(args.bytes)
     local share = math.max(math.ceil(args.limit / math.max(#args.lanes, 1)), 1)
@@ -34,18 +34,18 @@ function verbs.history() return history() end
 
 function verbs.due()
     local skipped, found = {}, {}
-    for _, leg in ipairs(args.skip) do skipped[leg] = true end
+    for _, sink in ipairs(args.skip) do skipped[sink] = true end
     for _, lane in ipairs(args.lanes) do
         local due = call('ZRANGEBYSCORE', P .. 'due:' .. lane, '-inf', int(now), 'WITHSCORES')
         for at = 1, #due, 2 do
-            if not skipped[leg_of(due[at])] then found[#found + 1] = { lane, due[at], due[at + 1] } end
+            if not skipped[sink_of(due[at])] then found[#found + 1] = { lane, due[at], due[at + 1] } end
         end
     end
     return found
 end
 
--- Of these waiting rows, those that are still there, as long as those before have fewer bytes than were asked for. And how many
--- were looked at.
+-- Returns those of these waiting rows that still exist, until they have the requested number of bytes, and how many
+-- rows were examined.
 function verbs.fetch()
     local found, left = {}, tonumber(args.bytes)
     for at, place in ipairs(args.places) do

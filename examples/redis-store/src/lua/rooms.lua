@@ -1,4 +1,4 @@
--- Rows: how they are put into a room and taken out of it.
+-- Rows: how they are added to a table and removed from it.
 
 local function get(lane, member)
     local row = call('HMGET', row_at(lane, member), 'content', 'key', 'state', 'due', 'attempts', 'error')
@@ -35,7 +35,7 @@ local function put_waiting(lane, member, row)
     set_due(lane, member, row.due)
 end
 
--- Its history stays: whoever takes a row puts it elsewhere, or forgets it.
+-- The history stays: the caller moves the row to another table, or deletes its history.
 local function take_waiting(lane, member)
     if call('ZREM', P .. 'waiting:' .. lane, member) == 0 then return nil end
     local row = get(lane, member)
@@ -53,7 +53,7 @@ local function put_dead(lane, member, row, reason, is_blocking)
     if is_blocking and row.key then call('ZADD', blocking_at(lane, row.key), seq_of(member), member) end
 end
 
--- Whether it blocked its key is the second answer.
+-- The second result is whether it blocked its key.
 local function take_dead(lane, member)
     if call('ZREM', P .. 'dead:' .. lane, member) == 0 then return nil end
     local row = get(lane, member)
@@ -62,10 +62,15 @@ local function take_dead(lane, member)
     return row, blocked
 end
 
+-- A confirmed delivery: it is kept, with its failed attempts, if delivered messages are kept.
 local function keep(lane, member, row)
-    call('DEL', history_at(lane, member))
+    local at = lane .. ':' .. member
+    call('DEL', P .. 'kept-history:' .. at)
     if args.keep then
-        call('HSET', P .. 'kept:' .. lane .. ':' .. member, 'content', row.content, 'attempts', row.attempts)
-        call('ZADD', P .. 'delivered', int(now), lane .. ':' .. member)
+        call('HSET', P .. 'kept:' .. at, 'content', row.content, 'attempts', row.attempts)
+        call('ZADD', P .. 'delivered', int(now), at)
+        local tried = call('LRANGE', history_at(lane, member), 0, -1)
+        if #tried > 0 then call('RPUSH', P .. 'kept-history:' .. at, unpack(tried)) end
     end
+    call('DEL', history_at(lane, member))
 end

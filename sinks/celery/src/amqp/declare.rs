@@ -1,4 +1,4 @@
-//! What Celery would declare before it sends.
+//! The declarations that Celery makes before it sends.
 
 use super::{Field, Table};
 use crate::config::{Argument, Declare, ExchangeType};
@@ -7,7 +7,7 @@ use crate::route::Queue;
 /// An exchange, a queue, and the binding between them. Both are durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declaration {
-    /// Only ask whether they are there; bind nothing.
+    /// Only check that they exist; bind nothing.
     pub passive: bool,
     /// The exchange.
     pub exchange: String,
@@ -17,7 +17,7 @@ pub struct Declaration {
     pub queue: String,
     /// The arguments of the queue.
     pub arguments: Table,
-    /// What the queue is bound with.
+    /// The binding key of the queue.
     pub routing_key: String,
 }
 

@@ -11,17 +11,17 @@ pub type Table = Vec<(String, Field)>;
 /// A value in a table. The letters are AMQP's.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
-    /// `V`: nothing.
+    /// `V`: no value.
     Void,
-    /// `t`: a truth value.
+    /// `t`: a boolean.
     Bool(bool),
-    /// `I`: a whole number.
+    /// `I`: an integer of 32 bits.
     Int(i32),
-    /// `L`: a large whole number.
+    /// `L`: an integer of 64 bits.
     Long(i64),
     /// `d`: a float.
     Double(f64),
-    /// `S`: text. Bytes, because Python may put a half surrogate pair into it.
+    /// `S`: text. Bytes, because Python may put a lone surrogate into it.
     Text(Vec<u8>),
     /// `A`: an array.
     Array(Vec<Field>),
@@ -57,7 +57,7 @@ impl Field {
     }
 }
 
-/// A table out of headers.
+/// Builds a table from headers.
 pub(super) fn table(entries: Vec<(Text, Value)>) -> Result<Table> {
     entries
         .into_iter()
@@ -71,28 +71,28 @@ pub(super) fn short(text: Text, what: &str) -> Result<String> {
         Ok(text) if text.len() <= 255 => Ok(text),
         Ok(text) => Err(invalid(
             format!("{what} is too long for RabbitMQ"),
-            format!("it has {} bytes and the limit is 255", text.len()),
-            "shorten it",
+            format!("it has {} bytes, and AMQP allows 255", text.len()),
+            "emit the task with a shorter one",
         )),
         Err(_) => Err(invalid(
             format!("{what} cannot be sent to RabbitMQ"),
-            "it holds half of a surrogate pair",
-            "correct it",
+            "it contains a lone surrogate",
+            "emit the task with valid text",
         )),
     }
 }
 
 fn int(digits: &str) -> Result<Field> {
     match digits.parse::<i64>() {
-        // Celery's client takes the smallest number of 32 bits for one of 64.
+        // Celery's client treats the smallest 32-bit number as a 64-bit one.
         Ok(number) => Ok(match i32::try_from(number) {
             Ok(small) if small > i32::MIN => Field::Int(small),
             _ => Field::Long(number),
         }),
         Err(_) => Err(invalid(
-            "a header holds a number that is too large for RabbitMQ",
-            "it does not fit into 64 bits",
-            "send it as text",
+            "a header of the task has a number that is too large for RabbitMQ",
+            "it has more than 64 bits",
+            "emit it as text",
         )),
     }
 }

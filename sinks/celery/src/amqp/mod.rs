@@ -1,4 +1,4 @@
-//! A message for RabbitMQ, with the AMQP types that Celery's own client would give its headers. No connection.
+//! Messages for RabbitMQ, with the AMQP types that Celery's own client gives its headers. This module does no I/O.
 
 mod declare;
 mod field;

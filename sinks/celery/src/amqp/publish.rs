@@ -1,4 +1,4 @@
-//! A publish.
+//! Builds a `basic.publish`.
 
 use sendoff::Result;
 
@@ -8,7 +8,7 @@ use crate::config::Declare;
 use crate::encode::CeleryMessage;
 use crate::python::{Text, Value};
 
-/// RabbitMQ refuses a message with a longer expiration, in milliseconds: about 49 days.
+/// The longest expiration that RabbitMQ accepts, in milliseconds: about 49 days.
 const LONGEST_EXPIRATION: u64 = u32::MAX as u64;
 
 /// One `basic.publish`.
@@ -22,16 +22,16 @@ pub struct AmqpPublish {
     pub properties: AmqpProperties,
     /// The body.
     pub body: Vec<u8>,
-    /// What is to be declared before, unless it has been.
+    /// What must be declared before, unless it is already.
     pub declaration: Option<Declaration>,
 }
 
 /// The properties of a publish that Celery sets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AmqpProperties {
-    /// What the body is.
+    /// The content type of the body.
     pub content_type: String,
-    /// How the body's text is written.
+    /// The encoding of the body.
     pub content_encoding: String,
     /// The headers.
     pub headers: Table,
@@ -56,9 +56,9 @@ pub struct AmqpProperties {
 }
 
 impl AmqpPublish {
-    /// A message as it goes to RabbitMQ.
+    /// Builds the publish for a message.
     ///
-    /// An expiration that RabbitMQ would refuse is left out; the header `expires` tells the worker all the same.
+    /// An expiration that RabbitMQ would refuse is left out; the worker still gets it in the header `expires`.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when a name is too long for AMQP, or a number in a header too large.
@@ -69,7 +69,7 @@ impl AmqpPublish {
             body,
             destination,
         } = message;
-        // What waits in RabbitMQ goes to exchanges that workers declare.
+        // Delayed tasks go to exchanges that workers declare.
         let queue = destination.queue.as_ref().filter(|_| destination.delayed.is_none());
         let declaration = queue.and_then(|queue| Declaration::of(queue, declare));
         let (exchange, routing_key) = match destination.delayed {

@@ -1,4 +1,4 @@
-//! Which broker, as the sinks that know it want to be told.
+//! Settings for the RabbitMQ and Redis clients.
 
 use sendoff::Result;
 use sendoff_sink_rabbitmq::publisher::Settings;
@@ -17,10 +17,10 @@ pub(crate) enum Broker {
 }
 
 impl CeleryConfig {
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`], with what is allowed.
+    /// [`sendoff::ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         Encoder::new(self)?;
         match self.broker()? {
@@ -29,13 +29,13 @@ impl CeleryConfig {
         }
     }
 
-    /// The broker, by the scheme of the URL.
+    /// The broker; the scheme of the URL decides.
     pub(crate) fn broker(&self) -> Result<Broker> {
         let Some(url) = &self.url else {
             return Err(invalid(
-                "the url of the Celery sink is missing",
-                "it is where the broker of the workers is",
-                "set it to the application's broker_url, such as redis://host:6379/0",
+                "url of the Celery sink is missing",
+                "it must be the URL of the workers' broker",
+                "set it to the application's broker_url, for example redis://host:6379/0",
             ));
         };
         let BrokerUrl {

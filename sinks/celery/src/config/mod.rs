@@ -1,5 +1,5 @@
-//! The settings of the sink: where the broker is, what messages look like and where they go. The latter are Celery's own,
-//! without the `task_` in front.
+//! The settings of the sink: the broker, the format of messages, and the routes. Routes and format are Celery's own
+//! settings, without the prefix `task_`.
 
 mod broker;
 mod queue;
@@ -18,32 +18,33 @@ pub use queue::{Argument, Declare, ExchangeType, QueueConfig, QueueType};
 pub use redis::RedisConfig;
 pub use route::RouteConfig;
 
-/// Where the broker is, what messages look like and where they go. What the application sets in Celery must be set here, too.
+/// The broker, the format of messages, and the routes. They must have the same values as in the application's Celery
+/// settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CeleryConfig {
     /// Celery's `broker_url`: `amqp://user@host:5672/vhost`, `redis://user@host:6379/0`, or with TLS `amqps://` and
-    /// `rediss://`, and the parameters that kombu knows. A sink cannot do without; an encoder can.
+    /// `rediss://`, with kombu's parameters. A sink needs it; an encoder does not.
     pub url: Option<Address>,
-    /// The user's password, better here than in the URL.
+    /// The user's password; better here than in the URL.
     pub password: Option<Secret>,
-    /// Whom to trust, and who we are.
+    /// TLS settings.
     pub tls: Option<TlsConfig>,
-    /// How long connecting may take, all tries together.
+    /// How long connecting may take, all attempts together.
     #[serde(with = "duration")]
     pub connect_timeout: Duration,
     /// How long the broker may take to confirm a batch.
     #[serde(with = "duration")]
     pub confirm_timeout: Duration,
-    /// The largest body; unless set what the brokers take unless told otherwise: 16 MiB on RabbitMQ, 512 MiB on Redis.
+    /// The largest body in bytes; the brokers' defaults unless set: 16 MiB on RabbitMQ, 512 MiB on Redis.
     pub max_message_bytes: Option<usize>,
     /// `task_default_queue`.
     pub default_queue: String,
-    /// `task_default_exchange`; called like the default queue unless set.
+    /// `task_default_exchange`; the name of the default queue unless set.
     pub default_exchange: Option<String>,
     /// `task_default_exchange_type`.
     pub default_exchange_type: ExchangeType,
-    /// `task_default_routing_key`; the default queue's name unless set.
+    /// `task_default_routing_key`; the name of the default queue unless set.
     pub default_routing_key: Option<String>,
     /// `task_default_queue_type`.
     pub default_queue_type: QueueType,
@@ -69,18 +70,18 @@ pub struct CeleryConfig {
     pub compression: Option<String>,
     /// `task_repr_maxlevels`: how deep the arguments are shown in workers' logs.
     pub repr_maxlevels: usize,
-    /// `timezone`: what points in time without an offset are in.
+    /// `timezone`: the time zone of times without an offset.
     pub timezone: String,
-    /// Who workers are told sent the task; made of this process unless set.
+    /// The sender of a task, as workers show it; `sendoff<process id>@sendoff` unless set.
     pub origin: Option<String>,
     /// Whether exchanges and queues are declared.
     pub declare: Declare,
     /// A task whose eta is further away than this stays in the outbox until then, instead of waiting in a worker.
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
     pub hold_eta: Option<Duration>,
-    /// What stands before the names of the exchanges of native delayed delivery.
+    /// The prefix of the exchanges of native delayed delivery.
     pub delayed_delivery_prefix: Option<String>,
-    /// What only matters to Redis.
+    /// Settings for Redis only.
     pub redis: RedisConfig,
 }
 
@@ -120,10 +121,10 @@ impl Default for CeleryConfig {
 }
 
 impl CeleryConfig {
-    /// The usual settings, with this `broker_url`.
+    /// The settings for this `broker_url`, all others with their defaults.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] for what is no URL.
+    /// [`sendoff::ErrorKind::Invalid`] for an invalid URL.
     pub fn new(broker_url: &str) -> Result<Self> {
         Ok(Self {
             url: Some(Address::parse(broker_url)?),

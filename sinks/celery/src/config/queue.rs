@@ -1,4 +1,4 @@
-//! Queues as settings name them.
+//! Settings of queues.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,13 @@ use serde::{Deserialize, Serialize};
 pub struct QueueConfig {
     /// Its name.
     pub name: String,
-    /// The exchange that it is bound to; the default one unless set.
+    /// The exchange that it is bound to; the default exchange unless set.
     #[serde(default)]
     pub exchange: Option<String>,
     /// The type of that exchange.
     #[serde(default)]
     pub exchange_type: Option<ExchangeType>,
-    /// What it is bound with; the default routing key unless set.
+    /// Its binding key; the default routing key unless set.
     #[serde(default)]
     pub routing_key: Option<String>,
     /// Classic or quorum.
@@ -31,7 +31,7 @@ pub struct QueueConfig {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
-    /// A truth value.
+    /// A boolean.
     Bool(bool),
     /// A number.
     Int(i64),
@@ -43,17 +43,17 @@ pub enum Argument {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ExchangeType {
-    /// To the queues that are bound with exactly the routing key.
+    /// Routes to the queues with exactly this binding key.
     #[default]
     Direct,
-    /// To the queues whose pattern fits.
+    /// Routes to the queues whose binding pattern matches.
     Topic,
-    /// To all queues.
+    /// Routes to all queues.
     Fanout,
 }
 
 impl ExchangeType {
-    /// As AMQP names it.
+    /// The name in AMQP.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -67,7 +67,7 @@ impl ExchangeType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum QueueType {
-    /// What RabbitMQ makes unless told otherwise.
+    /// RabbitMQ's default.
     #[default]
     Classic,
     /// Replicated; tasks with an eta wait in RabbitMQ instead of in a worker.
@@ -78,12 +78,13 @@ pub enum QueueType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Declare {
-    /// No. RabbitMQ gives back a task that no queue takes: it is a dead letter, or on the tables of Django a failed attempt.
+    /// Nothing is declared. RabbitMQ returns a task without a queue: it becomes a dead letter, or with Django's tables
+    /// a failed attempt.
     Off,
-    /// It is only asked whether they are there. The default: an argument that these settings do not know cannot then
-    /// get in the way of a worker.
+    /// They must exist. This is the default: then queue arguments that differ from these settings cannot stop a worker
+    /// from starting.
     #[default]
     Passive,
-    /// They are made, as Celery's own producers do.
+    /// They are created, as Celery's own producers do.
     Active,
 }

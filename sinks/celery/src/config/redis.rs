@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// What only matters to Redis.
+/// Settings for Redis only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisConfig {
-    /// What stands before every key.
+    /// The prefix of every key.
     pub global_keyprefix: String,
-    /// What stands between the name of a queue and its priority.
+    /// The separator between the name of a queue and its priority.
     pub sep: String,
-    /// The priorities that have a list of their own, in ascending order.
+    /// The priorities with their own lists, in ascending order.
     pub priority_steps: Vec<u8>,
-    /// Whether bindings are also noted in the sets that Celery 5.7 keeps for its clean-up.
+    /// Whether bindings are also written to the sets that Celery 5.7 keeps for its clean-up.
     pub permanent_bindings: bool,
 }
 

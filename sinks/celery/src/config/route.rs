@@ -1,10 +1,10 @@
-//! Routes as settings name them.
+//! Settings of routes.
 
 use serde::{Deserialize, Serialize};
 
 use super::ExchangeType;
 
-/// One of `task_routes`: what tasks of a name get unless they say otherwise themselves.
+/// One of `task_routes`: defaults for tasks with this name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
@@ -28,10 +28,10 @@ pub struct RouteConfig {
     /// Whether RabbitMQ writes messages to disk: `delivery_mode`.
     #[serde(default)]
     pub persistent: Option<bool>,
-    /// How the body is written.
+    /// The serializer of the body.
     #[serde(default)]
     pub serializer: Option<String>,
-    /// How the body is compressed.
+    /// The compression of the body.
     #[serde(default)]
     pub compression: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Celery's `broker_url`, with the parameters that kombu takes from it.
+//! Parses Celery's `broker_url` with kombu's parameters.
 
 use std::time::Duration;
 
@@ -7,12 +7,12 @@ use sendoff_wire::{Address, TlsConfig};
 
 use crate::error::invalid;
 
-/// A `broker_url`, taken apart.
+/// A parsed `broker_url`.
 #[derive(Debug)]
 pub(super) struct BrokerUrl {
-    /// Without parameters, and with a scheme that says what the broker is.
+    /// The URL without parameters, with the scheme of the broker.
     pub(super) address: Address,
-    /// What the parameters `ssl_…` say.
+    /// The values of the parameters `ssl_…`.
     pub(super) tls: Option<TlsConfig>,
     pub(super) heartbeat: Option<Duration>,
     pub(super) external_auth: bool,
@@ -24,14 +24,14 @@ impl BrokerUrl {
         let parts = [url.host_str(), Some(url.path()), url.query()];
         if parts.into_iter().flatten().any(|part| part.contains(';')) {
             return Err(invalid(
-                "the url of the Celery sink names several brokers",
-                "the relay does not choose between them, as Celery's failover does",
-                "give one, or a name that leads to the one that is up",
+                "url of the Celery sink has several brokers",
+                "the relay does not support Celery's broker failover",
+                "use one URL, for example with a host name that always points to the active broker",
             ));
         }
         written.with_scheme(&["amqp", "amqps", "pyamqp", "redis", "rediss"])?;
         if url.scheme() == "pyamqp" {
-            // Cannot fail: neither is a scheme of the web.
+            // This cannot fail for schemes like these.
             let _ = url.set_scheme("amqp");
         }
         let parameters: Vec<(String, String)> = url.query_pairs().into_owned().collect();
@@ -59,7 +59,7 @@ impl BrokerUrl {
                     return Err(refused(
                         name,
                         VERIFIED,
-                        "name the broker's authority with ssl_ca_certs, and write required",
+                        "set ssl_ca_certs to the broker's CA, and use required",
                     ));
                 }
             },
@@ -67,7 +67,7 @@ impl BrokerUrl {
                 return Err(refused(
                     name,
                     VERIFIED,
-                    "give the broker a certificate with its name, and leave this out",
+                    "use a broker certificate for its host name, and remove the parameter",
                 ));
             }
             "ssl_check_hostname" => {}
@@ -80,22 +80,22 @@ impl BrokerUrl {
             "connect_timeout" | "connection_timeout" => {
                 return Err(refused(
                     name,
-                    "the sink has a setting for it",
+                    "the sink has its own setting",
                     "set connect_timeout of the sink instead",
                 ));
             }
             "virtual_host" => {
                 return Err(refused(
                     name,
-                    "it stands in the path",
-                    "write it behind the host, as in …/shop or …/0",
+                    "the virtual host belongs in the path",
+                    "write it after the host, for example …/shop or …/0",
                 ));
             }
             _ => {
                 return Err(refused(
                     name,
-                    "the relay does not know it",
-                    "leave it out of the url that the relay gets, and see which settings the sink has",
+                    "the relay does not support it",
+                    "remove it from url of the sink, and use the settings of the sink instead",
                 ));
             }
         }
@@ -103,9 +103,9 @@ impl BrokerUrl {
     }
 }
 
-const VERIFIED: &str = "the relay always verifies who the broker is";
+const VERIFIED: &str = "the relay always verifies the broker's certificate";
 
-/// As kombu has it, 0 is none; then the sink's own stays.
+/// As in kombu, 0 means none; then the sink's default applies.
 fn heartbeat(value: &str) -> Result<Option<Duration>> {
     let seconds = value.parse::<f64>().ok();
     let seconds = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
@@ -114,15 +114,15 @@ fn heartbeat(value: &str) -> Result<Option<Duration>> {
         Some(heartbeat) => Ok(Some(heartbeat)),
         None => Err(refused(
             "heartbeat",
-            "it is no number of seconds",
-            "write it like heartbeat=10",
+            "it is not a number of seconds",
+            "use a value like heartbeat=10",
         )),
     }
 }
 
 fn refused(name: &str, why: &str, next: &str) -> sendoff::Error {
     invalid(
-        format!("the parameter {name} of the broker's url cannot be used"),
+        format!("the parameter {name} in url of the Celery sink cannot be used"),
         why,
         next,
     )

@@ -1,4 +1,4 @@
-//! The body of a task: its arguments, and what is to be done after it.
+//! The body of a task: its arguments and its callbacks.
 
 use sendoff::Result;
 
@@ -6,7 +6,7 @@ use crate::error::invalid;
 use crate::python::{Text, Value, write_json_list, write_json_map, write_yaml};
 use crate::task::TaskCall;
 
-/// A body, with the content type and encoding that tell a worker how to read it.
+/// A body with its content type and encoding.
 pub(super) struct Body {
     pub(super) content_type: &'static str,
     pub(super) content_encoding: &'static str,
@@ -33,9 +33,9 @@ pub(super) fn body(call: &TaskCall, serializer: &str) -> Result<Body> {
         }
         other => {
             return Err(invalid(
-                format!("the serializer {other:?} cannot be used"),
-                "a relay can write json and yaml",
-                "choose one of them for this task",
+                format!("the serializer {other:?} of the task cannot be used"),
+                "the relay supports json and yaml",
+                "use one of them for this task",
             ));
         }
     };
@@ -46,7 +46,7 @@ pub(super) fn body(call: &TaskCall, serializer: &str) -> Result<Body> {
     })
 }
 
-/// Written from where the arguments are: most tasks come this way, and copies would cost more than the writing.
+/// Written without copying the arguments: most tasks use JSON, and copies would cost more than writing.
 fn json(call: &TaskCall, embed: &[(Text, Value)]) -> String {
     let mut json = String::with_capacity(256);
     json.push('[');

@@ -1,4 +1,4 @@
-//! Compression of bodies, under the names that kombu has for it.
+//! Compression of bodies, with kombu's names.
 
 use std::io::{self, Write};
 
@@ -6,27 +6,30 @@ use sendoff::Result;
 
 use crate::error::invalid;
 
-/// Compresses `body`; returns it with the content type that goes into the header `compression`.
+/// Compresses `body`. Returns it with the content type for the header `compression`.
 pub(super) fn compress(name: &str, body: &[u8]) -> Result<(&'static str, Vec<u8>)> {
     let (content_type, compressed) = match name {
-        // kombu calls it gzip, and it is zlib.
+        // kombu's gzip is zlib.
         "gzip" | "zlib" | "application/x-gzip" => ("application/x-gzip", zlib(body)),
         "bzip2" | "bzip" | "application/x-bz2" => ("application/x-bz2", bzip2(body)),
-        // In one piece: then the frame says how long the body is, and kombu before 5.7 reads no other.
+        // In one call: then the frame has the length of the body, which kombu before 5.7 requires.
         "zstd" | "zstandard" | "application/zstd" => ("application/zstd", zstd::bulk::compress(body, 0)),
         other => {
             return Err(invalid(
-                format!("the compression {other:?} cannot be used"),
-                "a relay can write gzip, zlib, bzip2 and zstd",
-                "choose one of them for this task, or none",
+                format!("the compression {other:?} of the task cannot be used"),
+                "the relay supports gzip, zlib, bzip2 and zstd",
+                "use one of them for this task, or none",
             ));
         }
     };
     match compressed {
         Ok(bytes) => Ok((content_type, bytes)),
-        Err(error) => {
-            Err(invalid("the task could not be compressed", error.to_string(), "send it without").with_source(error))
-        }
+        Err(error) => Err(invalid(
+            "the task cannot be compressed",
+            error.to_string(),
+            "emit it without compression",
+        )
+        .with_source(error)),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The encoder.
+//! Encodes tasks.
 
 use std::time::Duration;
 
@@ -18,12 +18,12 @@ use crate::python::Value;
 use crate::route::{Router, Wanted};
 use crate::task::{TaskCall, TaskOptions};
 
-/// What is held for less is sent.
+/// A task that would be held for less is sent.
 const SHORTEST_HOLD: Duration = Duration::from_secs(1);
-/// What is held for longer is looked at in between: the clock that decided may have been wrong.
+/// The longest hold before a task is checked again: the clock that decided may have been wrong.
 const LONGEST_HOLD: Duration = Duration::from_secs(24 * 3600);
 
-/// Turns stored tasks into messages.
+/// Turns stored tasks into Celery messages.
 #[derive(Debug, Clone)]
 pub struct Encoder {
     config: CeleryConfig,
@@ -36,23 +36,23 @@ impl Encoder {
     /// An encoder with these settings.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] for settings that contradict themselves, an unknown time zone, or priority steps
-    /// that do not ascend.
+    /// [`sendoff::ErrorKind::Invalid`] for contradictory settings, an unknown time zone, or priority steps that are not
+    /// in ascending order.
     pub fn new(config: &CeleryConfig) -> Result<Self> {
         let zone = TimeZone::get(&config.timezone).map_err(|error| {
             invalid(
-                format!("the timezone {:?} is not known", config.timezone),
+                format!("timezone of the Celery sink is unknown: {:?}", config.timezone),
                 error.to_string(),
-                "use a name such as UTC or Europe/Berlin",
+                "use a name like UTC or Europe/Berlin",
             )
             .with_source(error)
         })?;
         let steps = &config.redis.priority_steps;
         if steps.is_empty() || !steps.is_sorted_by(|left, right| left < right) {
             return Err(invalid(
-                "the priority_steps cannot be used",
-                "they are empty or do not ascend",
-                "use the same as the workers, such as [0, 3, 6, 9]",
+                "priority_steps of the Celery sink cannot be used",
+                "they are empty or not in ascending order",
+                "use the workers' value, for example [0, 3, 6, 9]",
             ));
         }
         let process = std::process::id();
@@ -72,11 +72,11 @@ impl Encoder {
         &self.config
     }
 
-    /// The message of a task that is sent at `now`, which only decides how much time is left until it is due and until
-    /// it expires.
+    /// The message of a task that is sent at `now`. `now` only decides how much time is left until the task is due and
+    /// until it expires.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`], permanently, when the task cannot be sent as it is.
+    /// [`sendoff::ErrorKind::Invalid`], permanently, when the task cannot be sent.
     pub fn encode(&self, call: &TaskCall, now: Timestamp) -> Result<CeleryMessage> {
         let options = &call.options;
         let eta = self.eta(call)?;
@@ -120,7 +120,7 @@ impl Encoder {
         })
     }
 
-    /// How long the task stays in the outbox, at `now`, because its eta is further away than `hold_eta`.
+    /// How long, from `now`, the task stays in the outbox because its eta is further away than `hold_eta`.
     ///
     /// # Errors
     /// As [`Encoder::encode`].
@@ -137,7 +137,7 @@ impl Encoder {
         Ok(Some(hold.min(LONGEST_HOLD)))
     }
 
-    /// When the task is due. A countdown counts more than an eta; one of zero counts for nothing.
+    /// When the task is due. A countdown takes precedence over an eta; a countdown of 0 is ignored.
     fn eta(&self, call: &TaskCall) -> Result<Option<Moment>> {
         match call.options.number("countdown")? {
             Some(seconds) if seconds.as_f64() != Some(0.0) => {
@@ -150,7 +150,7 @@ impl Encoder {
         }
     }
 
-    /// An option that is a number of seconds after the task was emitted, or a point in time.
+    /// An option that is a number of seconds after the emit, or a time.
     fn moment(&self, call: &TaskCall, option: &str) -> Result<Option<Moment>> {
         match call.options.value(option) {
             None => Ok(None),
@@ -159,7 +159,7 @@ impl Encoder {
                 Some(seconds) => Moment::after(call.created_at, seconds, option).map(Some),
                 None => Ok(None),
             },
-            Some(_) => Err(bad_option(option, "a number of seconds or a point in time")),
+            Some(_) => Err(bad_option(option, "a number of seconds or a time")),
         }
     }
 
@@ -198,7 +198,7 @@ fn wanted(options: &TaskOptions) -> Result<Wanted> {
     })
 }
 
-/// Celery leaves the options that it does not need itself in the properties; on Redis they are seen.
+/// The options that Celery does not use itself; it keeps them in the properties, where they are visible on Redis.
 fn extra(options: &TaskOptions) -> Result<Vec<(crate::python::Text, Value)>> {
     let mut extra = Vec::new();
     for name in ["argsrepr", "kwargsrepr"] {

@@ -44,7 +44,7 @@ pub(super) fn headers(
             group_index.map_or(Value::Null, |index| i64::from(index).into()),
         ),
         ("retries", count("retries")?),
-        // Celery's documentation has the two the other way round; its code does not.
+        // Celery's documentation swaps the two; its code does not.
         (
             "timelimit",
             Value::List(vec![number("time_limit")?, number("soft_time_limit")?]),
@@ -63,7 +63,7 @@ pub(super) fn headers(
         ("stamps", Value::Map(stamps)),
     ];
     let mut headers: Vec<(Text, Value)> = own.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    // Those of the outbox have each name once, so only Celery's are compared with: there may be any number of them.
+    // The outbox's headers have each name once, so only Celery's are compared with them: there may be any number.
     let celerys = headers.len();
     for (name, value) in &call.headers {
         if !headers[..celerys].iter().any(|(known, _)| known.is(name)) {

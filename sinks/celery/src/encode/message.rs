@@ -1,18 +1,18 @@
-//! The message.
+//! A Celery message.
 
 use crate::python::{Text, Value};
 use crate::route::Destination;
 
-/// A task on its way to a worker.
+/// The message of a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CeleryMessage {
     /// Celery's headers, in its order, then those of the task.
     pub headers: Vec<(Text, Value)>,
-    /// What brokers call properties.
+    /// The properties.
     pub properties: Properties,
-    /// The arguments, and what is to be done after the task.
+    /// The arguments and callbacks.
     pub body: Vec<u8>,
-    /// Where it goes.
+    /// Where the message is sent.
     pub destination: Destination,
 }
 
@@ -29,9 +29,9 @@ impl CeleryMessage {
 /// The properties of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Properties {
-    /// What the body is.
+    /// The content type of the body.
     pub content_type: &'static str,
-    /// How the body's text is written.
+    /// The encoding of the body.
     pub content_encoding: &'static str,
     /// The task id.
     pub correlation_id: Text,
@@ -41,8 +41,8 @@ pub struct Properties {
     pub delivery_mode: u8,
     /// The priority.
     pub priority: u8,
-    /// How many milliseconds are left until it expires; 0 if it has.
+    /// Milliseconds until it expires; 0 if it has expired.
     pub expiration: Option<u64>,
-    /// Further ones.
+    /// Further properties.
     pub extra: Vec<(Text, Value)>,
 }

@@ -1,4 +1,4 @@
-//! From a stored task to a message of Celery's protocol 2, the same for every broker.
+//! Encodes a stored task as a message of Celery's protocol 2, the same for every broker.
 
 mod body;
 mod compress;

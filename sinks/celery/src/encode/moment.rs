@@ -1,4 +1,4 @@
-//! Points in time: when a task is due, and when it expires.
+//! Times: when a task is due, and when it expires.
 
 use jiff::fmt::temporal::Pieces;
 use jiff::tz::TimeZone;
@@ -8,7 +8,7 @@ use sendoff::Result;
 use crate::error::bad_option;
 use crate::python::{Text, Value};
 
-/// A point in time, and the text that says it to the worker.
+/// A time, and its text for the worker.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Moment {
     pub(super) text: Text,
@@ -16,9 +16,9 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// So many seconds after `from`.
+    /// This many seconds after `from`.
     pub(super) fn after(from: Timestamp, seconds: &Value, option: &str) -> Result<Self> {
-        let out_of_range = || bad_option(option, "a number of seconds that leads to a year before 10000");
+        let out_of_range = || bad_option(option, "a number of seconds before the year 10000");
         let seconds = seconds.as_f64().ok_or_else(out_of_range)?;
         let micros = (seconds * 1e6).round();
         if micros.abs() > 1e18 {
@@ -33,9 +33,9 @@ impl Moment {
         })
     }
 
-    /// The point in time that a text names; `zone` is for one without an offset. The text stays as it is.
+    /// Parses a text; `zone` applies if it has no offset. The text is kept as it is.
     pub(super) fn read(text: &Text, zone: &TimeZone, option: &str) -> Result<Self> {
-        let expected = || bad_option(option, "a point in time such as 2031-05-06T07:08:09+00:00");
+        let expected = || bad_option(option, "a time like 2031-05-06T07:08:09+00:00");
         let pieces = text
             .as_str()
             .and_then(|text| Pieces::parse(text).ok())
@@ -52,18 +52,18 @@ impl Moment {
         })
     }
 
-    /// Seconds from `now` on; negative when it has passed.
+    /// Seconds from `now`; negative when it has passed.
     pub(super) fn seconds_from(&self, now: Timestamp) -> f64 {
         self.at.duration_since(now).as_secs_f64()
     }
 
-    /// Whole milliseconds from `now` on; 0 when it has passed.
+    /// Whole milliseconds from `now`; 0 when it has passed.
     pub(super) fn millis_from(&self, now: Timestamp) -> u64 {
         u64::try_from(self.at.duration_since(now).as_millis()).unwrap_or(0)
     }
 }
 
-/// As Python writes a point in time in UTC: microseconds only where there are any.
+/// Python's format of a time in UTC: microseconds only if they are not 0.
 fn isoformat(at: Timestamp) -> String {
     let form = if at.as_microsecond() % 1_000_000 == 0 {
         "%Y-%m-%dT%H:%M:%S+00:00"

@@ -1,7 +1,7 @@
 //! Decimals as Python prints them.
 
-/// What `str` makes of the decimal that a text stands for: an exponent only where it must have one. A text that is no number
-/// stays as it is.
+/// Python's `str` of the decimal in a text: with an exponent only where it is needed. A text that is not a number stays
+/// as it is.
 pub(super) fn canonical(text: &str) -> String {
     finite(text).unwrap_or_else(|| text.to_owned())
 }
@@ -27,7 +27,7 @@ fn finite(text: &str) -> Option<String> {
     };
     let length = i64::try_from(digits.len()).ok()?;
     let exponent = exponent.checked_sub(i64::try_from(fraction.len()).ok()?)?;
-    // How many digits stand before the point, if there is no exponent.
+    // The number of digits before the point, without an exponent.
     let before = exponent.checked_add(length)?;
     let plain = exponent <= 0 && before > -6;
     let point = if plain { before } else { 1 };

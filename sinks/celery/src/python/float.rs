@@ -1,6 +1,6 @@
 //! Floats as Python reads and prints them.
 
-/// The float that a literal of JSON stands for; a literal out of range is infinite, as in Python.
+/// Parses a JSON literal; a literal out of range is infinite, as in Python.
 pub(super) fn parse(literal: &str) -> f64 {
     match literal {
         "NaN" => f64::NAN,
@@ -10,7 +10,7 @@ pub(super) fn parse(literal: &str) -> f64 {
     }
 }
 
-/// What `repr` prints: the fewest digits that read back as the same float, and an exponent from 1e16 on and below 1e-4.
+/// Python's `repr`: the fewest digits that parse to the same float, and an exponent from 1e16 on and below 1e-4.
 pub(super) fn repr(float: f64) -> String {
     if float.is_nan() {
         return "nan".to_owned();

@@ -1,31 +1,31 @@
-//! JSON as Python's own parser takes it.
+//! Parses JSON like Python's own parser.
 
 use sendoff::Result;
 
 use super::{Text, Value};
 use crate::error::invalid;
 
-/// Deeper values are refused. Python's parser gives up at about twice that.
+/// The deepest nesting. Python's parser fails at about twice that.
 const DEEPEST: usize = 400;
 
-/// Reads a whole text. Besides JSON it takes what Python writes and reads: `NaN`, `Infinity`, `-Infinity`, and halves of
-/// surrogate pairs. Of two entries with the same name the later value counts.
+/// Parses a text. In addition to JSON it accepts what Python writes: `NaN`, `Infinity`, `-Infinity`, and lone
+/// surrogates. Of two entries with the same name, the later value counts.
 ///
 /// # Errors
-/// [`sendoff::ErrorKind::Invalid`], with the place, and never with the text.
+/// [`sendoff::ErrorKind::Invalid`], with the position, and never with the text.
 pub fn read_json(bytes: &[u8]) -> Result<Value> {
     let mut reader = Reader { bytes, at: 0 };
     let value = reader.value(0).and_then(|value| {
         reader.space();
         (reader.at == bytes.len())
             .then_some(value)
-            .ok_or("something follows its end")
+            .ok_or("there is text after its end")
     });
     value.map_err(|why| {
         invalid(
             "the stored task is not JSON",
             format!("{why}, at byte {}", reader.at),
-            "store what json.dumps or any other JSON writer makes",
+            "emit the task with a JSON payload",
         )
     })
 }
@@ -209,7 +209,7 @@ impl Reader<'_> {
                     let code = self.escape()?;
                     text.push(code);
                 }
-                Some(_) => return Err("a control character stands in a string"),
+                Some(_) => return Err("a string contains a control character"),
                 None => return Err("a string does not end"),
             }
         }
@@ -237,7 +237,7 @@ impl Reader<'_> {
                 }
                 high
             }
-            _ => return Err("a string holds an unknown escape"),
+            _ => return Err("a string contains an unknown escape"),
         })
     }
 
@@ -247,7 +247,7 @@ impl Reader<'_> {
         digits.iter().try_fold(0, |code, digit| {
             let digit = char::from(*digit)
                 .to_digit(16)
-                .ok_or("a string holds an unknown escape")?;
+                .ok_or("a string contains an unknown escape")?;
             Ok(code << 4 | digit)
         })
     }

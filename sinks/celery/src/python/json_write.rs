@@ -1,10 +1,10 @@
-//! JSON as Python's `json.dumps` writes it: a blank after commas and colons, and nothing but ASCII.
+//! Writes JSON like Python's `json.dumps`: a space after commas and colons, and only ASCII.
 
 use std::fmt::Write as _;
 
 use super::{Text, Value};
 
-/// Writes a value. Numbers are written as they were read.
+/// Writes a value. Numbers keep their original text.
 pub fn write_json(value: &Value) -> String {
     let mut json = String::new();
     write(&mut json, value);

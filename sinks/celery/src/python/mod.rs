@@ -1,4 +1,4 @@
-//! Values as Python has them: read from JSON, written as JSON and as YAML, and printed by `repr`.
+//! Python values: parsed from JSON, written as JSON and YAML, and printed by `repr`.
 
 mod decimal;
 mod float;

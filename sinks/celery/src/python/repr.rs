@@ -1,8 +1,8 @@
-//! What Celery prints of arguments for people: `repr`, cut short.
+//! Celery's short `repr` of arguments for logs.
 //!
-//! It is not Python's `repr` in every detail, and the details are kept, because people compare logs: quotes are always
-//! single, nothing but a single quote is escaped, and what is too long is cut at a blank where there is one. The length
-//! that is allowed shrinks with everything printed; brackets that are open when it is used up are still closed.
+//! It differs from Python's `repr` in some details, which are kept, because people compare logs: quotes are always
+//! single, only a single quote is escaped, and text that is too long is cut at a space if there is one. The allowed
+//! length shrinks with everything printed; open brackets are still closed when it is used up.
 
 use super::float;
 use super::typed::Typed;
@@ -11,14 +11,14 @@ use super::{Text, Value};
 /// The length that Celery allows, in code points.
 const LONGEST: usize = 1024;
 
-/// What `kwargsrepr` says: values nested deeper than `levels` are left out.
+/// The value of `kwargsrepr`: values nested deeper than `levels` are left out.
 pub fn saferepr_of_kwargs(kwargs: &[(Text, Value)], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
     tokens.map(kwargs);
     print(&tokens.list)
 }
 
-/// What `argsrepr` says: as [`saferepr_of_kwargs`], of a tuple.
+/// The value of `argsrepr`: like [`saferepr_of_kwargs`], for a tuple.
 pub fn saferepr_of_args(args: &[Value], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
     let end = if args.len() == 1 { ",)" } else { ")" };
@@ -29,7 +29,7 @@ pub fn saferepr_of_args(args: &[Value], levels: usize) -> Text {
 enum Token<'a> {
     Open(&'static str),
     Close(&'static str),
-    /// What stands for a container that is nested too deeply.
+    /// Replaces a container that is nested too deeply.
     Closed(&'static str, &'static str),
     Between(&'static str),
     Key(&'a Text),
@@ -137,7 +137,7 @@ fn print(tokens: &[Token<'_>]) -> Text {
     printed
 }
 
-/// Closes what was open before `rest`; what opens in it was never printed.
+/// Closes the brackets that were open before `rest`; those that open in it were never printed.
 fn close_all(printed: &mut Text, rest: &[Token<'_>]) {
     let mut unprinted = 0_usize;
     for token in rest {
@@ -171,7 +171,7 @@ fn quoted(text: &Text, longest: usize) -> Text {
     quoted
 }
 
-/// Bytes are shown as text where they are text, as hexadecimal digits where not.
+/// Shows bytes as text if they are UTF-8, otherwise as hexadecimal digits.
 fn bytes_literal(bytes: &[u8], longest: usize) -> Text {
     let shown = &bytes[..bytes.len().min(longest)];
     let dots = if shown.len() < bytes.len() { "..." } else { "" };

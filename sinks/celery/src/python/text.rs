@@ -1,9 +1,9 @@
-//! A Python string: code points, half surrogate pairs included.
+//! A Python string: code points, including lone surrogates.
 
 use std::fmt;
 
-/// Text that may hold surrogates on their own, as Python's strings and JSON's escapes can. Kept as UTF-8 in which a
-/// surrogate has the three bytes that its code point would have, which is also how Celery puts it into AMQP.
+/// Text that may contain lone surrogates, like Python's strings and JSON's escapes. It is stored as UTF-8 in which a
+/// surrogate has the three bytes of its code point, which is also how Celery writes it to AMQP.
 #[derive(Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Text(Vec<u8>);
 
@@ -18,17 +18,17 @@ impl Text {
         self.0
     }
 
-    /// As a Rust string, unless it holds a surrogate.
+    /// As a Rust string, unless it contains a lone surrogate.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Whether it is this string.
+    /// Whether it equals this string.
     pub fn is(&self, text: &str) -> bool {
         self.0 == text.as_bytes()
     }
 
-    /// Adds a code point. Two surrogates that make a pair stay two.
+    /// Adds a code point. Two surrogates of a pair stay two code points.
     pub fn push(&mut self, code: u32) {
         if let Some(character) = char::from_u32(code) {
             self.0.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -68,12 +68,12 @@ impl Text {
         })
     }
 
-    /// How many code points it has: what Python calls its length.
+    /// The number of code points: Python's `len`.
     pub fn len(&self) -> usize {
         self.0.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -86,7 +86,7 @@ impl Text {
         Text(self.0[..end].to_vec())
     }
 
-    /// What stands before the last occurrence of an ASCII character; all of it where there is none.
+    /// The text before the last occurrence of an ASCII character; the whole text if there is none.
     #[must_use]
     pub fn before_last(&self, ascii: u8) -> Text {
         let end = self.0.iter().rposition(|byte| *byte == ascii).unwrap_or(self.0.len());

@@ -1,4 +1,4 @@
-//! Values that kombu marks with their Python type: what they are, and how Python prints them.
+//! Values that kombu marks with their Python type, and how Python prints them.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use jiff::tz::Offset;
 use super::Value;
 use super::decimal::canonical;
 
-/// A value that JSON has no type for.
+/// A value without a type in JSON.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Typed<'a> {
     DateTime(Date, Time, Option<Offset>),
@@ -21,8 +21,8 @@ pub(super) enum Typed<'a> {
 }
 
 impl<'a> Typed<'a> {
-    /// What a map with exactly the entries `__type__` and `__value__` stands for; `None` for any other value, and for
-    /// one that a worker could not read either.
+    /// The value of a map with exactly the entries `__type__` and `__value__`; `None` for any other value, and for one
+    /// that a worker could not parse either.
     pub(super) fn of(value: &'a Value) -> Option<Self> {
         let Value::Map(entries) = value else { return None };
         let (Some(Value::Text(kind)), Some(inner), 2) = (value.get("__type__"), value.get("__value__"), entries.len())
@@ -48,7 +48,7 @@ impl<'a> Typed<'a> {
             }
             "date" => text.parse().ok().map(Self::Date),
             "time" => {
-                // The day is of no matter: only with one is an offset read.
+                // Any day: an offset is parsed only with a date.
                 let pieces = format!("2000-01-01T{text}");
                 let pieces = Pieces::parse(&pieces).ok()?;
                 Some(Self::Time(pieces.time()?, pieces.to_numeric_offset()))
@@ -60,7 +60,7 @@ impl<'a> Typed<'a> {
         }
     }
 
-    /// What `repr` prints; bytes are printed by the caller, who cuts them.
+    /// Python's `repr`; the caller prints bytes, because it cuts them.
     pub(super) fn repr(&self) -> String {
         match self {
             Self::DateTime(date, time, offset) => {
@@ -85,7 +85,7 @@ impl<'a> Typed<'a> {
     }
 }
 
-/// Hours and minutes, then seconds and microseconds as far as they are not zero.
+/// Hours and minutes, then seconds and microseconds if they are not zero.
 fn clock(time: Time) -> String {
     let micros = time.subsec_nanosecond() / 1000;
     let mut parts = vec![i32::from(time.hour()), i32::from(time.minute())];

@@ -1,11 +1,10 @@
-//! A value of JSON as Python reads it.
+//! A JSON value with Python's types.
 
 use std::collections::HashMap;
 
 use super::Text;
 
-/// A value. Numbers are kept as they are written, so that none of their digits is lost; the entries of a map keep their
-/// order.
+/// A value. Numbers keep their original text, so that no digit is lost; the entries of a map keep their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// `None`.
@@ -33,7 +32,7 @@ impl Value {
         }
     }
 
-    /// Sets an entry of a list of entries, in its old place if it has one.
+    /// Sets an entry in a list of entries; an existing one keeps its position.
     pub(crate) fn set(entries: &mut Vec<(Text, Value)>, name: Text, value: Value) {
         match entries.iter_mut().find(|(key, _)| *key == name) {
             Some((_, old)) => *old = value,
@@ -41,7 +40,7 @@ impl Value {
         }
     }
 
-    /// The same for many entries. It looks each up once, because a task may bring any number of them.
+    /// The same for many entries, with one lookup each, because a task may have any number of them.
     pub(crate) fn set_all<'a>(entries: &mut Vec<(Text, Value)>, more: impl IntoIterator<Item = &'a (Text, Value)>) {
         let mut more = more.into_iter().peekable();
         if more.peek().is_none() {
@@ -59,7 +58,7 @@ impl Value {
         }
     }
 
-    /// A number, as far as a float can say it.
+    /// A number, with the precision of a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(digits) => digits.parse().ok(),

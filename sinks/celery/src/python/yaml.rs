@@ -1,4 +1,4 @@
-//! YAML as PyYAML's `safe_dump` writes it: blocks, sorted names, nothing but ASCII.
+//! Writes YAML like PyYAML's `safe_dump`: blocks, sorted names, only ASCII.
 
 use std::fmt::Write as _;
 
@@ -11,7 +11,7 @@ use super::typed::Typed;
 use super::{Text, Value};
 use crate::error::invalid;
 
-/// Longer names are written in the explicit form: PyYAML does not find the colon behind one of 1024 characters.
+/// Longer names use the explicit form: PyYAML does not find the colon after 1024 characters.
 const LONGEST_NAME: usize = 100;
 
 /// Writes a value.
@@ -27,7 +27,7 @@ pub fn write_yaml(value: &Value) -> Result<String> {
     Ok(yaml)
 }
 
-/// Writes a value at the end of a line; further lines of it begin with `indent` blanks.
+/// Writes a value at the end of a line; its further lines start with `indent` spaces.
 fn write(yaml: &mut String, value: &Value, indent: usize) -> Result<()> {
     match value {
         Value::List(items) if !items.is_empty() => {
@@ -65,7 +65,7 @@ fn entry(yaml: &mut String, name: &Text, value: &Value, indent: usize) -> Result
     write_text(yaml, name);
     yaml.push(':');
     match value {
-        // The dashes of a list stand below the name, and not further in.
+        // The dashes of a list are below the name, without extra indentation.
         Value::List(items) if !items.is_empty() => {
             line(yaml, indent);
             write(yaml, value, indent)
@@ -122,15 +122,15 @@ fn yaml_typed(typed: &Typed<'_>) -> Result<String> {
         Typed::Bytes(bytes) => format!("!!binary \"{}\"", STANDARD.encode(bytes)),
         Typed::Time(..) | Typed::Decimal(_) | Typed::Uuid(_) => {
             return Err(invalid(
-                "the task cannot be written as YAML",
+                "the task cannot be encoded as YAML",
                 "it has an argument that is a decimal, a UUID or a time of day",
-                "use the serializer json for it",
+                "use the serializer json for this task",
             ));
         }
     })
 }
 
-/// YAML takes a number for a float only if it has a point, and an exponent only with a sign.
+/// YAML parses a number as a float only if it has a point, and an exponent only with a sign.
 fn yaml_float(number: f64) -> String {
     match float::repr(number).as_str() {
         "nan" => ".nan".to_owned(),
@@ -163,7 +163,7 @@ fn write_text(yaml: &mut String, text: &Text) {
     yaml.push('"');
 }
 
-/// Whether text reads as text without quotes: a word that is no number, date, truth value or nothing.
+/// Whether a text needs no quotes: it does not parse as a number, date, boolean or null.
 fn is_plain(text: &str) -> bool {
     const OTHER_MEANING: &[&str] = &["y", "n", "yes", "no", "true", "false", "on", "off", "null"];
     text.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_')

@@ -1,9 +1,9 @@
-//! Bindings: which queues an exchange leads to. kombu keeps them in a set an exchange.
+//! Bindings: the queues of an exchange. kombu keeps them in one set per exchange.
 
 use crate::config::{ExchangeType, RedisConfig};
 use crate::route::Queue;
 
-/// A member of a set of bindings: what `SADD` gets.
+/// A member of a set of bindings: the arguments of `SADD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
     /// The set.
@@ -13,7 +13,7 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// What Celery writes when it declares a queue.
+    /// The bindings that Celery writes when it declares a queue.
     pub(super) fn of(queue: &Queue, config: &RedisConfig) -> Vec<Self> {
         let (sep, routing_key) = (&config.sep, &queue.routing_key);
         let pattern = match queue.exchange_type {
@@ -40,7 +40,7 @@ pub(super) fn table_key(exchange: &str, config: &RedisConfig) -> String {
     format!("{}_kombu.binding.{exchange}", config.global_keyprefix)
 }
 
-/// The queues that a routing key leads to, sorted; members that are no bindings are passed over.
+/// The queues that match a routing key, sorted; invalid members are skipped.
 pub(super) fn bound_queues<'a>(
     members: impl IntoIterator<Item = &'a str>,
     exchange_type: ExchangeType,
@@ -65,7 +65,7 @@ pub(super) fn bound_queues<'a>(
     queues
 }
 
-/// The regular expression that kombu keeps beside a routing key with wildcards.
+/// The regular expression that kombu stores with a routing key that has wildcards.
 fn topic_pattern(key: &str) -> String {
     let words = key.split('.').map(|word| match word {
         "*" => r"[^\.]+".to_owned(),
@@ -81,12 +81,12 @@ fn topic_pattern(key: &str) -> String {
     format!("^{}$", words.collect::<Vec<_>>().join(r"\."))
 }
 
-/// Whether a routing key fits a binding: `*` is one word, `#` any text, dots included, as kombu takes it.
+/// Whether a routing key matches a binding, as in kombu: `*` is one word, `#` any text, including dots.
 fn topic_fits(binding: &str, key: &str) -> bool {
     fn fits(binding: &[&str], key: &[&str]) -> bool {
         match binding.split_first() {
             None => key.is_empty(),
-            // kombu's `#` stands for at least an empty word: the dots around it are always wanted.
+            // kombu's `#` matches at least an empty word: the dots around it are always required.
             Some((&"#", rest)) => (1..=key.len()).any(|words| fits(rest, &key[words..])),
             Some((word, rest)) => key.split_first().is_some_and(|(first, others)| {
                 (word == first || *word == "*" && !first.is_empty()) && fits(rest, others)

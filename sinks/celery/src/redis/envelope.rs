@@ -1,4 +1,4 @@
-//! The JSON text that stands in a list.
+//! The JSON text of a list's element.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,8 +7,8 @@ use uuid::Uuid;
 use crate::encode::CeleryMessage;
 use crate::python::{Text, Value, write_json};
 
-/// The envelope. Workers need `delivery_tag` and `delivery_info`; the tag must be a new one every time, because a worker
-/// keeps what it has not finished under it.
+/// The envelope. Workers need `delivery_tag` and `delivery_info`. The tag must be new for every copy, because a worker
+/// stores unfinished tasks under it.
 pub(super) fn envelope(message: &CeleryMessage, delivery_tag: Uuid) -> String {
     let (properties, destination) = (&message.properties, &message.destination);
     let mut entries: Vec<(Text, Value)> = Vec::new();
@@ -18,7 +18,7 @@ pub(super) fn envelope(message: &CeleryMessage, delivery_tag: Uuid) -> String {
         set("reply_to", Value::Text(reply_to.clone()));
     }
     for (name, value) in &properties.extra {
-        // A property that workers rely on cannot be replaced.
+        // Properties that workers need cannot be replaced.
         if let Some(name) = name.as_str().filter(|name| !OWN.contains(name)) {
             set(name, value.clone());
         }

@@ -1,4 +1,4 @@
-//! A message for Redis, as kombu keeps messages there. No connection.
+//! Messages for Redis, as kombu stores them. This module does no I/O.
 
 mod binding;
 mod envelope;

@@ -1,4 +1,4 @@
-//! What is written to Redis for a message.
+//! Builds what is written to Redis for a message.
 
 use uuid::Uuid;
 
@@ -8,28 +8,28 @@ use super::envelope::envelope;
 use crate::config::{Declare, ExchangeType, RedisConfig};
 use crate::encode::CeleryMessage;
 
-/// kombu knows no higher priority.
+/// kombu's highest priority.
 const LAST_PRIORITY: u8 = 9;
 
-/// A message as it goes to Redis.
+/// A message for Redis.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RedisPublish {
-    /// What Celery notes when it declares the queue. A queue with a direct exchange works without.
+    /// The bindings that Celery writes when it declares the queue. A queue with a direct exchange works without.
     pub bindings: Vec<Binding>,
-    /// The list or lists that get it.
+    /// The list or lists of the message.
     pub target: RedisTarget,
-    /// What is pushed, with `LPUSH`.
+    /// The element for `LPUSH`.
     pub envelope: String,
 }
 
-/// Where a message is pushed.
+/// The lists of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RedisTarget {
-    /// To this list.
+    /// This list.
     List(String),
-    /// To the lists of the queues that are bound to an exchange: see [`RedisTarget::lists`].
+    /// The lists of the queues that are bound to an exchange: see [`RedisTarget::lists`].
     Exchange {
-        /// The set of its bindings.
+        /// The key of the set of its bindings.
         table: String,
         /// Its type.
         exchange_type: ExchangeType,
@@ -37,13 +37,13 @@ pub enum RedisTarget {
         routing_key: String,
         /// The priority.
         priority: u8,
-        /// How keys are made.
+        /// The settings for keys.
         config: RedisConfig,
     },
 }
 
 impl RedisPublish {
-    /// A message as it goes to Redis; `delivery_tag` must be a new one every time.
+    /// Builds the message; `delivery_tag` must be new for every copy.
     pub fn new(message: &CeleryMessage, declare: Declare, config: &RedisConfig, delivery_tag: Uuid) -> Self {
         let destination = &message.destination;
         let priority = message.properties.priority;
@@ -68,8 +68,8 @@ impl RedisPublish {
 }
 
 impl RedisTarget {
-    /// The lists that get the message. For an exchange, `members` are those of its set of bindings; where none fits, no
-    /// worker would ever see the message, so it must not be taken for delivered.
+    /// The lists of the message. For an exchange, `members` are those of its set of bindings. If none matches, no
+    /// worker would ever see the message, so it must not count as delivered.
     pub fn lists<'a>(&self, members: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         match self {
             Self::List(key) => vec![key.clone()],
@@ -91,7 +91,7 @@ impl RedisTarget {
 fn list(queue: &str, priority: u8, config: &RedisConfig) -> String {
     let priority = priority.min(LAST_PRIORITY);
     let steps = &config.priority_steps;
-    // Below the first step kombu takes the last one.
+    // Below the first step kombu uses the last one.
     let step = steps.iter().rev().find(|step| **step <= priority).or(steps.last());
     match step {
         Some(step) if *step > 0 => format!("{}{queue}{}{step}", config.global_keyprefix, config.sep),

@@ -1,28 +1,28 @@
-//! Native delayed delivery: tasks with an eta wait in RabbitMQ, in the queues that workers with quorum queues declare.
+//! Native delayed delivery: tasks with an eta wait in RabbitMQ, in queues that workers with quorum queues declare.
 //!
-//! The delay in seconds is written in binary, one word of the routing key a bit. A ladder of exchanges looks at one bit
-//! after the other; where it is set, the message waits in a queue for that power of two. At the end of the ladder an
-//! exchange drops it where the rest of the routing key leads.
+//! The delay in seconds is written in binary, one word of the routing key per bit. A chain of exchanges checks one bit
+//! after the other; for a set bit, the message waits in a queue for that power of two. The last exchange routes it by
+//! the rest of the routing key.
 
-/// The last exchange of the ladder. Workers bind the exchanges of their queues to it.
+/// The last exchange of the chain. Workers bind the exchanges of their queues to it.
 pub const DELAYED_DELIVERY_EXCHANGE: &str = "celery_delayed_delivery";
 
-/// The longest delay that the ladder has bits for, in seconds: eight and a half years.
+/// The longest delay that the chain has bits for, in seconds: eight and a half years.
 pub const LONGEST_DELAY: u32 = (1 << BITS) - 1;
 
 const BITS: u32 = 28;
 
-/// Where a message goes that is to wait in RabbitMQ.
+/// The address of a message that waits in RabbitMQ.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delayed {
-    /// The first exchange of the ladder.
+    /// The first exchange of the chain.
     pub exchange: String,
-    /// The delay, and the routing key that counts at its end.
+    /// The delay, and the final routing key.
     pub routing_key: String,
 }
 
 impl Delayed {
-    /// For a delay in whole seconds. One that is too long is cut: the worker keeps the task until its eta.
+    /// For a delay in whole seconds. A delay that is too long is shortened: the worker keeps the task until its eta.
     pub(super) fn new(prefix: Option<&str>, seconds: u32, routing_key: &str) -> Self {
         let seconds = seconds.min(LONGEST_DELAY);
         let mut bits: String = (0..BITS)

@@ -1,19 +1,19 @@
-//! Where a message goes.
+//! The address of a message.
 
 use super::{Delayed, Queue};
 use crate::config::ExchangeType;
 
-/// Where a message goes.
+/// The address of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Destination {
-    /// The exchange; empty for the one that leads to the queue that the routing key names.
+    /// The exchange; empty for the default exchange, where the routing key is the name of a queue.
     pub exchange: String,
     /// The routing key.
     pub routing_key: String,
-    /// The type of the exchange, as far as it is known here.
+    /// The type of the exchange, if it is known.
     pub exchange_type: ExchangeType,
-    /// The queue that Celery would declare before it sends; none where only an exchange is known.
+    /// The queue that Celery would declare before it sends; none if only an exchange is known.
     pub queue: Option<Queue>,
-    /// Where it goes on RabbitMQ instead, to wait there until it is due.
+    /// The address on RabbitMQ instead, where the task waits until it is due.
     pub delayed: Option<Delayed>,
 }

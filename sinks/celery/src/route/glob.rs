@@ -1,9 +1,9 @@
-//! Patterns of task names, as Python's `fnmatch` reads them.
+//! Patterns of task names, as in Python's `fnmatch`.
 
-/// Whether `name` fits: `*` is any text, `?` one character, `[abc]`, `[a-z]` and `[!a]` one of some characters.
+/// Whether `name` matches: `*` is any text, `?` one character, `[abc]`, `[a-z]` and `[!a]` one of some characters.
 pub(super) fn fits(pattern: &str, name: &str) -> bool {
     let (pattern, name): (Vec<char>, Vec<char>) = (pattern.chars().collect(), name.chars().collect());
-    // Where to go on when something does not fit: behind the last star, one character of the name further.
+    // Where to continue after a mismatch: behind the last star, one character further in the name.
     let mut retry: Option<(usize, usize)> = None;
     let (mut at, mut here) = (0, 0);
     loop {
@@ -30,11 +30,11 @@ pub(super) fn fits(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// Matches one character; where the pattern goes on then.
+/// Matches one character. Returns the next position in the pattern.
 fn one(pattern: &[char], at: usize, character: char) -> Option<usize> {
     let first = *pattern.get(at)?;
     if first == '[' {
-        // A bracket that is not closed stands for itself; one right behind the opening is part of the set.
+        // An unclosed bracket is literal; a bracket right after the opening one is part of the set.
         let start = at + 1 + usize::from(pattern.get(at + 1) == Some(&'!'));
         let closing = (start + 1..pattern.len()).find(|end| pattern[*end] == ']');
         if let Some(end) = closing {

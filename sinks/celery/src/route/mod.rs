@@ -1,5 +1,5 @@
-//! Where a task goes, decided as Celery does: what the task says, then the first of `task_routes` that fits (names before
-//! patterns, patterns in their order), then the default queue.
+//! Routes tasks as Celery does: by the task's own options, then by the first match of `task_routes` (names before
+//! patterns, patterns in their order), then to the default queue.
 
 mod delayed;
 mod destination;

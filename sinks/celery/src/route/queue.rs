@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::CeleryConfig;
 use crate::config::{Argument, ExchangeType, QueueConfig, QueueType};
 
-/// A queue, its exchange and its binding: what is declared, and how its messages are addressed.
+/// A queue, its exchange and its binding, for declarations and addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
     /// Its name.
@@ -14,7 +14,7 @@ pub struct Queue {
     pub exchange: String,
     /// The type of that exchange.
     pub exchange_type: ExchangeType,
-    /// What it is bound with.
+    /// Its binding key.
     pub routing_key: String,
     /// The arguments of its declaration.
     pub arguments: BTreeMap<String, Argument>,
@@ -40,7 +40,7 @@ impl Queue {
         made
     }
 
-    /// The default queue, if `task_queues` does not say otherwise.
+    /// The default queue, if `task_queues` does not have it.
     pub(super) fn default(config: &CeleryConfig) -> Self {
         let or_queue = |name: &Option<String>| name.clone().unwrap_or_else(|| config.default_queue.clone());
         Self {
@@ -52,7 +52,7 @@ impl Queue {
         }
     }
 
-    /// A queue that the settings do not name.
+    /// A queue that is not in the settings.
     pub(super) fn missing(config: &CeleryConfig, name: &str) -> Self {
         Self {
             name: name.to_owned(),

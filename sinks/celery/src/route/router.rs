@@ -1,4 +1,4 @@
-//! The decision.
+//! The router.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use crate::CeleryConfig;
 use crate::config::{ExchangeType, RouteConfig};
 use crate::error::invalid;
 
-/// What a task itself says about where it goes.
+/// The routing options of a task itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
     /// The queue.
@@ -23,16 +23,16 @@ pub struct Wanted {
     pub routing_key: Option<String>,
 }
 
-/// What the settings say about one task.
+/// The result of routing a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// Where it goes.
+    /// The address.
     pub destination: Destination,
-    /// The route that fitted, with what else it sets.
+    /// The matching route, with its other settings.
     pub matched: Option<RouteConfig>,
 }
 
-/// Decides where tasks go.
+/// Routes tasks.
 #[derive(Debug, Clone)]
 pub struct Router {
     config: CeleryConfig,
@@ -68,7 +68,7 @@ impl Router {
         })
     }
 
-    /// Where a task goes. `delay` is how long it is until it is due, in seconds, if it has an eta.
+    /// Routes a task. `delay` is the time until it is due, in seconds, if it has an eta.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for a queue that is not in the settings if missing ones are not created, and for
@@ -83,7 +83,7 @@ impl Router {
         let exchange_type = wanted.exchange_type.or(matched.and_then(|route| route.exchange_type));
         let queue = match given(&wanted.queue, |route| &route.queue) {
             Some(name) => Some(self.queue(&name)?),
-            // Celery adds the default queue even to an explicit exchange, unless a route has spoken.
+            // Celery adds the default queue even to an explicit exchange, unless a route matches.
             None if matched.is_none() || exchange.is_none() => Some(self.queue(&self.config.default_queue)?),
             None => None,
         };
@@ -104,7 +104,7 @@ impl Router {
         })
     }
 
-    /// The route of a task: by its whole name, then by the first pattern. One that sets nothing is none.
+    /// The route of a task: by its full name, then by the first pattern. A route without settings is ignored.
     fn lookup(&self, task: &str) -> Option<&RouteConfig> {
         let is_pattern = |route: &&RouteConfig| route.task.contains('*');
         let routes = || self.config.routes.iter();
@@ -127,14 +127,14 @@ impl Router {
             return Ok(Queue::missing(&self.config, name));
         }
         Err(invalid(
-            format!("the queue {name:?} is not known"),
-            "it is not in the settings, and create_missing_queues is off",
-            "add it to the queues of the sink, or correct the task",
+            format!("the queue {name:?} of the task is unknown"),
+            "it is not in queues of the Celery sink, and create_missing_queues is false",
+            "add it to queues of the sink, or emit the task with another queue",
         ))
     }
 
-    /// Only with quorum queues do workers declare the ladder, and it cannot lead to a direct exchange. A queue that is made on
-    /// demand counts as well: Celery knows it from the moment a task is routed to it.
+    /// Workers declare the chain only with quorum queues, and it cannot route to a direct exchange. A queue that is
+    /// created on demand counts as well: Celery knows it as soon as a task is routed to it.
     fn delayed(&self, queue: &Queue, delay: Option<f64>) -> Option<Delayed> {
         let seconds = delay.filter(|seconds| *seconds >= 1.0)?;
         let has_quorum = self.has_quorum || queue.is_quorum();
@@ -146,7 +146,7 @@ impl Router {
             .delayed_delivery_prefix
             .as_deref()
             .filter(|prefix| !prefix.is_empty());
-        // The cast cuts off fractions and saturates.
+        // The cast drops fractions and saturates.
         Some(Delayed::new(prefix, seconds as u32, &queue.routing_key))
     }
 }
@@ -171,21 +171,21 @@ fn address(
         (Some(exchange), None, _) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
             format!("it has the exchange {exchange:?} and no routing key, so no queue would get it"),
-            "give it a routing key or a queue",
+            "emit it with a routing key or a queue",
         )),
         (None, _, None) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
             "it has neither a queue nor an exchange",
-            "give it a queue",
+            "emit it with a queue",
         )),
     }
 }
 
 fn twice(what: &str, name: &str) -> sendoff::Error {
     invalid(
-        format!("the {what} {name:?} is in the settings twice"),
-        "only one of them could count",
-        "take one out",
+        format!("the {what} {name:?} is twice in the settings of the Celery sink"),
+        "only one of them could apply",
+        "remove one",
     )
 }
 

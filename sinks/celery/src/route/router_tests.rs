@@ -71,7 +71,7 @@ fn a_route_with_an_exchange_declares_no_queue() {
 fn an_explicit_exchange_needs_a_routing_key() {
     let both = routed("", "t", &wanted(None, Some("myx"), Some("my.key")));
     assert_eq!(address_of(&both), ("myx", "my.key", Some("celery")));
-    // As with Celery: one of the two alone is of no effect beside a direct queue.
+    // As in Celery, one of the two alone has no effect on a direct queue.
     let only_key = routed("", "t", &wanted(None, None, Some("only.rk")));
     assert_eq!(address_of(&only_key), ("", "celery", Some("celery")));
     let only_exchange = routed("", "t", &wanted(None, Some("myx"), None));
@@ -99,7 +99,7 @@ fn a_topic_queue_is_reached_through_its_exchange() {
     assert_eq!(address_of(&default), ("celery", "task.default", Some("celery")));
     let own_key = routed(toml, "t", &wanted(Some("feeds"), None, Some("feed.rss")));
     assert_eq!(address_of(&own_key), ("celery", "feed.rss", Some("feeds")));
-    // A queue that the settings do not name has a direct exchange of its own.
+    // A queue that is not in the settings has its own direct exchange.
     let missing = routed(toml, "t", &wanted(Some("new"), None, None));
     assert_eq!(address_of(&missing), ("", "new", Some("new")));
 }

@@ -1,4 +1,4 @@
-//! From what a publish is here to what the client of RabbitMQ takes: the same types under other names.
+//! Converts a publish to the types of the RabbitMQ client.
 
 use lapin::types::{AMQPValue, FieldTable};
 use lapin::{BasicProperties, ExchangeKind};
@@ -7,7 +7,7 @@ use sendoff_sink_rabbitmq::publisher::{Declare, Exchange, Prepared, Queue, Topol
 use crate::amqp::{AmqpProperties, AmqpPublish, Declaration, Field, Table};
 use crate::config::ExchangeType;
 
-/// A message for the publisher.
+/// The message for the publisher.
 pub(super) fn prepared(publish: AmqpPublish) -> Prepared {
     Prepared {
         exchange: publish.exchange.into(),
@@ -17,7 +17,7 @@ pub(super) fn prepared(publish: AmqpPublish) -> Prepared {
     }
 }
 
-/// What is to be declared.
+/// The topology to declare.
 pub(super) fn topology(declaration: &Declaration) -> Topology {
     let Declaration {
         passive,
@@ -32,7 +32,7 @@ pub(super) fn topology(declaration: &Declaration) -> Topology {
         ExchangeType::Topic => ExchangeKind::Topic,
         ExchangeType::Fanout => ExchangeKind::Fanout,
     };
-    // Every queue is bound to the default exchange by its name, and can be bound to it by nothing else.
+    // Every queue is bound to the default exchange by its name, and no other binding to it is possible.
     let binding = (!exchange.is_empty()).then(|| (exchange.as_str().into(), routing_key.as_str().into()));
     Topology {
         declare: if *passive { Declare::Passive } else { Declare::Active },

@@ -1,4 +1,4 @@
-//! Publishing: every task encoded, and sent to the broker.
+//! Publishing: tasks are encoded and sent to the broker.
 
 mod convert;
 mod rabbitmq;
@@ -10,23 +10,23 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use sendoff::sink::Limits;
-use sendoff::{Delivery, Error, Outcome, Reason, Result, Sink};
+use sendoff::{Error, Outcome, Outgoing, Reason, Result, Sink};
 
 use self::rabbitmq::ToRabbitMq;
 use self::redis::ToRedis;
 use crate::config::Broker;
 use crate::{CeleryConfig, Encoder, TaskCall};
 
-/// The sink.
+/// Publishes tasks to RabbitMQ or Redis.
 ///
 /// | what happened | outcome |
 /// |---|---|
-/// | RabbitMQ confirmed it, and did not return it; Redis has it in its list | delivered |
-/// | its eta is further away than `hold_eta` | not yet; nothing is charged |
-/// | it is no task, or cannot be written as one | permanent |
-/// | no queue takes it | permanent: says which is missing |
-/// | RabbitMQ or Redis cannot be used | the sink is down; nothing is charged |
-/// | sent, and the connection was lost before an answer | unknown: sent again with the same task id |
+/// | RabbitMQ confirmed it and did not return it; Redis has it in its list | delivered |
+/// | its eta is further away than `hold_eta` | not yet; no attempt is charged |
+/// | it is not a task, or cannot be encoded as one | permanent |
+/// | no queue for it | permanent; the reason names the missing one |
+/// | RabbitMQ or Redis cannot be used | the sink is down; no attempt is charged |
+/// | sent, and the connection was lost before the answer | unknown: sent again with the same task id |
 pub struct CelerySink {
     encoder: Encoder,
     broker: Connected,
@@ -38,10 +38,10 @@ enum Connected {
 }
 
 impl CelerySink {
-    /// Sets it up. The first batch connects, or [`Sink::check`].
+    /// Creates the sink. The first batch or [`Sink::check`] connects.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when a value of the settings cannot be used.
+    /// [`sendoff::ErrorKind::Invalid`] when a setting cannot be used.
     pub fn new(config: &CeleryConfig) -> Result<Self> {
         let broker = match config.broker()? {
             Broker::RabbitMq(settings) => Connected::RabbitMq(Box::new(ToRabbitMq::new(settings, config.declare)?)),
@@ -55,23 +55,24 @@ impl CelerySink {
 }
 
 impl CelerySink {
-    /// Publishes also what is due so late that an outbox would hold it: for tasks that are in none.
-    pub(crate) async fn publish_early(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    /// Publishes without `hold_eta`, for tasks that are not in an outbox.
+    pub(crate) async fn publish_early(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         self.send(batch, |_, _| Ok(None)).await
     }
 
     async fn send(
         &self,
-        batch: &[Arc<Delivery>],
+        batch: &[Arc<Outgoing>],
         hold: impl Fn(&TaskCall, Timestamp) -> Result<Option<Duration>> + Send + Sync,
     ) -> Vec<Outcome> {
-        // Only decides how much of a delay and of an expiration is left: both end at a point in time.
+        // This only decides how much of a delay and of an expiration is left: both end at a fixed time.
         let now = Timestamp::now();
         let permanent = |error: Error| Outcome::Permanent(error.to_string().into());
         let encode = |at: usize| {
             let call = TaskCall::from_delivery(&batch[at]).map_err(permanent)?;
             if let Some(delay) = hold(&call, now).map_err(permanent)? {
-                let reason = Reason::new("its eta is further away than hold_eta").retry_after(delay);
+                let reason =
+                    Reason::new("the eta of the task is further away than hold_eta of the sink").retry_after(delay);
                 return Err(Outcome::NotYet(reason));
             }
             self.encoder.encode(&call, now).map_err(permanent)
@@ -85,7 +86,7 @@ impl CelerySink {
 
 #[async_trait]
 impl Sink for CelerySink {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         self.send(batch, |call, now| self.encoder.hold(call, now)).await
     }
 

@@ -1,4 +1,4 @@
-//! Tasks to RabbitMQ.
+//! Publishes tasks to RabbitMQ.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,28 +12,28 @@ use crate::CeleryMessage;
 use crate::amqp::{AmqpPublish, Declaration};
 use crate::config::Declare;
 
-/// How many declarations are remembered. Queues may be named by tasks, so there may be any number.
+/// How many declarations are remembered. Tasks may name queues, so there may be any number.
 const REMEMBERED: usize = 10_000;
 
 pub(super) struct ToRabbitMq {
     pub(super) publisher: Publisher,
     declare: Declare,
     connect_timeout: std::time::Duration,
-    /// Queue, exchange and routing key of what was declared, or found to be there.
+    /// Queue, exchange and routing key of the declarations that were made or checked.
     declared: Mutex<HashSet<Name>>,
 }
 
 type Name = (String, String, String);
 
-/// Makes the message of the task at a place of a batch.
+/// Encodes the task at an index of a batch.
 type Encode<'a> = &'a (dyn Fn(usize) -> Result<CeleryMessage, Outcome> + Send + Sync);
 
-/// What a pass lets through: tasks whose queues are there. The first other one and all behind it wait for the next pass, so
-/// that tasks keep their order.
+/// Selects the tasks of a pass: those whose queues exist. The first other one and all behind it wait for the next pass,
+/// so that tasks keep their order.
 struct Gate {
-    /// Mostly that of the next one, too.
+    /// The last declaration; usually the next task has the same.
     open_for: Option<Declaration>,
-    /// How many were asked for; whoever is asked for again was let through before.
+    /// How many tasks were requested; a task that is requested again has already passed.
     asked: usize,
     put_off: Vec<usize>,
 }
@@ -50,12 +50,12 @@ impl ToRabbitMq {
 
     pub(super) fn limits(&self) -> Limits {
         let mut limits = self.publisher.limits();
-        // To declare what is missing, twice if need be.
+        // Time to declare missing queues, twice if necessary.
         limits.timeout = limits.timeout.map(|timeout| timeout + self.connect_timeout * 2);
         limits
     }
 
-    /// Publishes so many tasks. Each is encoded when it is its turn, and again if it has to be sent again.
+    /// Publishes this many tasks. Each is encoded just before it is sent, and again if it must be sent again.
     pub(super) async fn publish(
         &self,
         count: usize,
@@ -64,14 +64,15 @@ impl ToRabbitMq {
         let mut outcomes = vec![None; count];
         self.run((0..count).collect(), &encode, &mut outcomes).await;
         if self.declare == Declare::Active {
-            // A queue that we had declared was deleted since: what came back is in no queue, so it is sent once more.
+            // A declared queue was deleted meanwhile: the returned tasks are in no queue, so they are sent once more.
             let came_back = |place: &usize| {
                 matches!(outcomes[*place], Some(Outcome::Permanent(_))) && self.declaration(*place, &encode).is_some()
             };
             let again = (0..count).filter(came_back).collect();
             self.run(again, &encode, &mut outcomes).await;
         }
-        let unanswered = || Outcome::Unknown("the publisher gave no answer".into());
+        let unanswered =
+            || Outcome::Unknown("the RabbitMQ publisher returned no outcome (please report this as a bug)".into());
         outcomes
             .into_iter()
             .map(|outcome| outcome.unwrap_or_else(unanswered))
@@ -89,7 +90,7 @@ impl ToRabbitMq {
         encode(place).and_then(|message| self.made(message)).ok()?.1
     }
 
-    /// Publishes the tasks at these places, in as many passes as there are queues of which nothing is known.
+    /// Publishes the tasks at these indexes, in as many passes as there are unchecked queues.
     async fn run(&self, mut places: Vec<usize>, encode: Encode<'_>, outcomes: &mut [Option<Outcome>]) {
         let mut refused: HashMap<Name, Outcome> = HashMap::new();
         while let Some(first) = places.first() {
@@ -109,7 +110,7 @@ impl ToRabbitMq {
         }
     }
 
-    /// Publishes what the gate lets through, and returns the rest.
+    /// Publishes the tasks that pass the gate, and returns the rest.
     async fn pass(
         &self,
         places: &[usize],
@@ -123,7 +124,7 @@ impl ToRabbitMq {
             asked: 0,
             put_off: Vec::new(),
         });
-        let put_off = || Outcome::Temporary("its queue has to be declared first".into());
+        let put_off = || Outcome::Temporary("the queue of the task must be declared first".into());
         let make = |at: usize| {
             let mut gate = gate.lock().unwrap_or_else(PoisonError::into_inner);
             let again = at < gate.asked;
@@ -157,7 +158,7 @@ impl ToRabbitMq {
             if put_off.binary_search(&at).is_ok() {
                 continue;
             }
-            // The queue that was there may be gone.
+            // The queue may have been deleted.
             if matches!(outcome, Outcome::Permanent(_))
                 && let Some(declaration) = self.declaration(places[at], encode)
             {
@@ -168,7 +169,7 @@ impl ToRabbitMq {
         put_off.into_iter().map(|at| places[at]).collect()
     }
 
-    /// Declares what has not been, or finds that it is there.
+    /// Declares the queue, or checks that it exists.
     async fn see_to(&self, declaration: &Declaration) -> Result<(), Outcome> {
         let wanted = name(declaration);
         if !self.declared().contains(&wanted) {

@@ -1,4 +1,4 @@
-//! Tasks to Redis.
+//! Publishes tasks to Redis.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,9 +13,9 @@ use crate::CeleryMessage;
 use crate::config::{CeleryConfig, Declare, ExchangeType, RedisConfig};
 use crate::redis::{Binding, RedisPublish, RedisTarget};
 
-/// How many tasks go to Redis at once.
+/// How many tasks are sent to Redis together.
 const PART: usize = 500;
-/// How many tasks are encoded before what is with Redis has its turn.
+/// How many tasks are encoded before the pending commands are polled.
 const TURN: usize = 20;
 
 pub(super) struct ToRedis {
@@ -25,11 +25,11 @@ pub(super) struct ToRedis {
     max_message_bytes: usize,
 }
 
-/// Messages in a row for the same list, in one command: Redis takes all of them or none, and in its log they are written, and
-/// waited for, once.
+/// Consecutive messages for the same list, in one command: Redis accepts all of them or none, and writes and
+/// synchronises them once in its append-only file.
 struct Push {
     list: String,
-    /// Of the messages, in the batch.
+    /// The indexes of the messages in the batch.
     places: Vec<usize>,
     bytes: usize,
     command: Cmd,
@@ -59,7 +59,7 @@ impl Push {
     }
 }
 
-/// What the set of an exchange's bindings holds, or why that is not known.
+/// The members of an exchange's set of bindings, or why they are unknown.
 type Members = Result<Vec<String>, Lack>;
 
 const DELIVERED: Fate = Fate::Settled(Outcome::Delivered);
@@ -74,7 +74,7 @@ impl ToRedis {
         })
     }
 
-    /// Publishes so many tasks, and encodes some while those before them are with Redis.
+    /// Publishes this many tasks, and encodes some while earlier ones are with Redis.
     pub(super) async fn publish_in_parts(
         &self,
         count: usize,
@@ -102,7 +102,7 @@ impl ToRedis {
             let down = down.cloned();
             outcomes.extend(published);
             if let Some(down) = down {
-                // The others need not find that out, one part after the other.
+                // The other parts would fail the same way, one after the other.
                 outcomes.resize(count, down);
                 break;
             }
@@ -110,7 +110,7 @@ impl ToRedis {
         outcomes
     }
 
-    /// Sends those again, in smaller and smaller parts, that the connection broke under. Each is encoded anew.
+    /// Sends tasks again whose connection broke, in smaller and smaller parts. Each is encoded again.
     async fn send_again(
         &self,
         sent: Vec<Fate>,
@@ -128,7 +128,7 @@ impl ToRedis {
         parts.into_outcomes()
     }
 
-    /// Sends commands, by a connection of their own if the last one broke.
+    /// Sends commands, on a separate connection if the last one broke.
     async fn command(&self, commands: Vec<Cmd>, apart: bool) -> Vec<Result<Value, Lack>> {
         match apart {
             true => self.commander.send_apart(commands).await,
@@ -138,7 +138,7 @@ impl ToRedis {
 
     async fn send(&self, messages: Vec<Result<CeleryMessage, Outcome>>, apart: bool) -> Vec<Fate> {
         let prepare = |message: Result<CeleryMessage, Outcome>| {
-            // A new one for every copy: a worker keeps what it has not finished under it.
+            // A new tag for every copy: a worker stores unfinished tasks under it.
             let tag = Uuid::now_v7();
             let publish = message.map(|message| RedisPublish::new(&message, self.declare, &self.keys, tag))?;
             self.refuse(&publish).map_or(Ok(publish), Err)
@@ -176,12 +176,12 @@ impl ToRedis {
             let fate = match answer {
                 Ok(Value::Int(_)) => continue,
                 Ok(_) => Fate::Settled(strange()),
-                // One of them is.
+                // One of them is too large.
                 Err(Lack::Oversize(reason)) if places.len() > 1 => Fate::Broken(Outcome::Permanent(reason)),
                 Err(lack) => lack.fate(),
             };
             for at in places {
-                // Of a message for several lists, the first that did not get it decides.
+                // For a message with several lists, the first failure decides.
                 if fates[at] == DELIVERED {
                     fates[at] = fate.clone();
                 }
@@ -194,8 +194,8 @@ impl ToRedis {
         let (bytes, limit) = (publish.envelope.len(), self.max_message_bytes);
         if bytes > limit {
             let reason = format!(
-                "the task has {bytes} bytes and the limit is {limit} (store the data elsewhere and send a reference, or \
-                 raise max_message_bytes, and proto-max-bulk-len of Redis, then replay it)"
+                "the task has {bytes} bytes and the limit is {limit} (raise max_message_bytes of the sink and \
+                 proto-max-bulk-len of Redis, then retry the task, or send a reference)"
             );
             return Some(Outcome::Permanent(reason.into()));
         }
@@ -206,8 +206,8 @@ impl ToRedis {
                 ..
             } => {
                 let reason = format!(
-                    "Redis keeps nothing for a fanout exchange, only workers that listen at that moment hear of it: \
-                     {table:?} (use a direct or a topic exchange, then replay the task)"
+                    "the task has a fanout exchange, and Redis does not store messages for it: {table:?} (use a \
+                     direct or a topic exchange, then retry the task)"
                 );
                 Some(Outcome::Permanent(reason.into()))
             }
@@ -215,7 +215,7 @@ impl ToRedis {
         }
     }
 
-    /// Notes the bindings, each once. Returns those that could not be noted.
+    /// Writes the bindings, each once. Returns those that failed.
     async fn bind(&self, messages: &[Result<RedisPublish, Outcome>], apart: bool) -> HashMap<(String, String), Lack> {
         let sent = messages.iter().flatten();
         let mut bindings: Vec<(String, String)> = sent.flat_map(|message| &message.bindings).map(member).collect();
@@ -227,7 +227,7 @@ impl ToRedis {
         bindings.into_iter().zip(answers).filter_map(failed).collect()
     }
 
-    /// The bindings of the exchanges that messages go to.
+    /// The bindings of the messages' exchanges.
     async fn members(&self, messages: &[Result<RedisPublish, Outcome>], apart: bool) -> HashMap<String, Members> {
         let table = |message: &RedisPublish| match &message.target {
             RedisTarget::Exchange { table, .. } => Some(table.clone()),
@@ -245,7 +245,7 @@ impl ToRedis {
     }
 }
 
-/// The lists that get a message, at least one.
+/// The lists of a message, at least one.
 fn lists(target: &RedisTarget, members: &HashMap<String, Members>) -> Result<Vec<String>, Fate> {
     let RedisTarget::Exchange { table, routing_key, .. } = target else {
         return Ok(target.lists([]));
@@ -257,8 +257,9 @@ fn lists(target: &RedisTarget, members: &HashMap<String, Members>) -> Result<Vec
     let lists = target.lists(members.iter().map(String::as_str));
     if lists.is_empty() {
         let reason = format!(
-            "the task is unroutable: no queue is bound to its exchange for the routing key {routing_key:?}, as {table:?} in \
-             Redis says (start a worker of the queue, or set declare = \"active\"; then replay the task)"
+            "the task is unroutable: no queue is bound to its exchange for the routing key {routing_key:?}, according \
+             to {table:?} in Redis (start a worker of the queue, or set declare = \"active\" of the sink; then retry \
+                                                                                    the task)"
         );
         return Err(Fate::Settled(Outcome::Permanent(reason.into())));
     }
@@ -270,5 +271,5 @@ fn member(binding: &Binding) -> (String, String) {
 }
 
 fn strange() -> Outcome {
-    Outcome::Unknown("Redis gave an answer that the command does not have (check what is between)".into())
+    Outcome::Unknown("Redis gave an unexpected answer (check for a proxy between the relay and Redis)".into())
 }

@@ -1,14 +1,14 @@
-//! What is called, with what.
+//! A stored task.
 
 use jiff::Timestamp;
-use sendoff::task::CONTENT_TYPE;
-use sendoff::{Delivery, Headers, Result};
+use sendoff::{Headers, Outgoing, Result};
+use sendoff_celery::CONTENT_TYPE;
 
 use super::TaskOptions;
 use crate::error::invalid;
 use crate::python::{Text, Value, read_json};
 
-/// A task as it was stored.
+/// A stored task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCall {
     /// Its id.
@@ -21,41 +21,46 @@ pub struct TaskCall {
     pub kwargs: Vec<(Text, Value)>,
     /// Its options.
     pub options: TaskOptions,
-    /// When it was emitted, by the database's clock: what delays are counted from.
+    /// When it was emitted, by the database's clock. Delays count from this time.
     pub created_at: Timestamp,
-    /// Headers of the outbox's message. They reach the worker, too, but cannot replace one of Celery's.
+    /// Headers of the outbox's message. The worker gets them, too, but they cannot replace Celery's.
     pub headers: Headers,
 }
 
 impl TaskCall {
-    /// Reads a task out of the outbox.
+    /// Parses a task from the outbox.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when the message is no task, or its payload is not as [`sendoff::task`] says.
-    pub fn from_delivery(delivery: &Delivery) -> Result<Self> {
-        let content_type = delivery.content_type();
+    /// [`sendoff::ErrorKind::Invalid`] when the message is not a task, or its payload is not as [`sendoff::task`] says.
+    pub fn from_delivery(outgoing: &Outgoing) -> Result<Self> {
+        let content_type = outgoing.content_type();
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         if !essence.eq_ignore_ascii_case(CONTENT_TYPE) {
             return Err(invalid(
-                format!("the message {:?} is not a Celery task", delivery.topic),
+                format!("the message {:?} is not a Celery task", outgoing.topic),
                 format!("its content type is {content_type:?} and not {CONTENT_TYPE:?}"),
                 "emit it with Task, or route its topic to another sink",
             ));
         }
-        let (args, kwargs, options) = parts(read_json(&delivery.payload)?)?;
+        let (args, kwargs, options) = parts(read_json(&outgoing.payload)?)?;
         let options = TaskOptions::new(options)?;
         let id = options.text("task_id")?;
-        let created_at = Timestamp::try_from(delivery.created_at).map_err(|error| {
-            invalid("the task's created_at is out of range", error.to_string(), "correct it").with_source(error)
+        let created_at = Timestamp::try_from(outgoing.created_at).map_err(|error| {
+            invalid(
+                "created_at of the task is out of range",
+                error.to_string(),
+                "discard the task and emit it again",
+            )
+            .with_source(error)
         })?;
         Ok(Self {
-            id: id.unwrap_or_else(|| delivery.id.to_string().into()),
-            name: delivery.topic.clone(),
+            id: id.unwrap_or_else(|| outgoing.id.to_string().into()),
+            name: outgoing.topic.clone(),
             args,
             kwargs,
             options,
             created_at,
-            headers: delivery.headers.clone(),
+            headers: outgoing.headers.clone(),
         })
     }
 }
@@ -76,7 +81,7 @@ fn parts(payload: Value) -> Result<(Vec<Value>, Entries, Entries)> {
             (Some("args"), _) => return Err(shape("args is not an array")),
             (Some("kwargs"), _) => return Err(shape("kwargs is not an object")),
             (Some("options"), _) => return Err(shape("options is not an object")),
-            _ => return Err(shape(format!("it has an entry {name:?}"))),
+            _ => return Err(shape(format!("it has an unknown entry {name:?}"))),
         }
     }
     Ok((args, kwargs, options))
@@ -84,9 +89,9 @@ fn parts(payload: Value) -> Result<(Vec<Value>, Entries, Entries)> {
 
 fn shape(why: impl Into<String>) -> sendoff::Error {
     invalid(
-        "the stored task cannot be read",
+        "the stored task cannot be parsed",
         why,
-        "store {\"args\": [...], \"kwargs\": {...}, \"options\": {...}}",
+        "emit {\"args\": [...], \"kwargs\": {...}, \"options\": {...}}",
     )
 }
 
@@ -94,40 +99,30 @@ fn shape(why: impl Into<String>) -> sendoff::Error {
 mod tests {
     use std::time::{Duration, SystemTime};
 
-    use sendoff::store::{Place, Room};
+    use sendoff::store::{RowRef, Table};
 
     use super::*;
 
-    pub(crate) fn delivery(content_type: Option<&str>, payload: &str) -> Delivery {
-        Delivery {
+    pub(crate) fn outgoing(content_type: Option<&str>, payload: &str) -> Outgoing {
+        Outgoing {
             id: sendoff::Uuid::from_u128(7),
             topic: "demo.add".into(),
             payload: payload.to_owned().into(),
             content_type: content_type.map(Into::into),
-            headers: Headers::new(),
-            key: None,
-            aggregate_type: None,
-            aggregate_id: None,
-            schema_version: None,
-            idempotency_key: None,
-            priority: 0,
             created_at: SystemTime::UNIX_EPOCH + Duration::from_micros(1_500_000),
-            expires_at: None,
-            attempts: 0,
-            max_attempts: None,
-            place: Place {
-                room: Room::Ready,
+            ..Outgoing::blank(RowRef {
+                table: Table::Ready,
                 lane: 0,
                 seq: 1,
-                leg: None,
+                sink: None,
                 id: sendoff::Uuid::nil().into(),
-                spot: 0,
-            },
+                locator: 0,
+            })
         }
     }
 
     fn read(payload: &str) -> Result<TaskCall> {
-        TaskCall::from_delivery(&delivery(Some(CONTENT_TYPE), payload))
+        TaskCall::from_delivery(&outgoing(Some(CONTENT_TYPE), payload))
     }
 
     #[test]
@@ -152,7 +147,7 @@ mod tests {
 
     #[test]
     fn what_is_no_task_is_refused_with_a_reason() {
-        let other = TaskCall::from_delivery(&delivery(None, "{}")).unwrap_err();
+        let other = TaskCall::from_delivery(&outgoing(None, "{}")).unwrap_err();
         assert!(other.to_string().contains("application/json"), "{other}");
         for (payload, why) in [
             ("[]", "not an object"),
@@ -167,6 +162,6 @@ mod tests {
             let error = read(payload).unwrap_err().to_string();
             assert!(error.contains(why), "{payload}: {error}");
         }
-        assert!(TaskCall::from_delivery(&delivery(Some(&format!("{CONTENT_TYPE}; charset=utf-8")), "{}")).is_ok());
+        assert!(TaskCall::from_delivery(&outgoing(Some(&format!("{CONTENT_TYPE}; charset=utf-8")), "{}")).is_ok());
     }
 }

@@ -1,4 +1,4 @@
-//! A stored task, read.
+//! Parses stored tasks.
 
 mod call;
 mod options;

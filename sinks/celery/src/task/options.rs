@@ -1,12 +1,12 @@
 //! The options of a stored task, by name and type.
 
 use sendoff::Result;
-use sendoff::task::OPTIONS;
+use sendoff_celery::OPTIONS;
 
 use crate::error::{bad_option, invalid};
 use crate::python::{Text, Value};
 
-/// Options that are known to be spelt right. Whether their values can be used is seen when they are asked for.
+/// Options with known names. Their values are checked when they are read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskOptions {
     entries: Vec<(Text, Value)>,
@@ -14,10 +14,10 @@ pub struct TaskOptions {
 }
 
 impl TaskOptions {
-    /// Options out of the entries of a stored task.
+    /// Takes the options of a stored task.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] for a name that is no option and no stamp.
+    /// [`sendoff::ErrorKind::Invalid`] for a name that is neither an option nor a stamp.
     pub fn new(entries: Vec<(Text, Value)>) -> Result<Self> {
         let mut options = Self { entries, stamped: None };
         options.stamped = options.stamp_names()?;
@@ -25,8 +25,8 @@ impl TaskOptions {
         if let Some(missing) = stamped.clone().find(|name| options.lookup(name).is_none()) {
             return Err(invalid(
                 format!("the stamp {missing:?} of the task has no value"),
-                "stamped_headers names it, and the options do not have it",
-                "store its value beside the options",
+                "it is in stamped_headers, but not in the options",
+                "emit the task with its value in the options",
             ));
         }
         let known = |name: &Text| name.as_str().is_some_and(|name| OPTIONS.contains(&name));
@@ -38,9 +38,9 @@ impl TaskOptions {
         match unknown {
             None => Ok(options),
             Some(name) => Err(invalid(
-                format!("the task has an option {name:?}"),
-                "there is none of that name",
-                "correct it, or put it into properties if it is a property of the message",
+                format!("the task has an unknown option {name:?}"),
+                "Celery tasks have no option with this name",
+                "correct the name, or put it into properties if it is a property of the message",
             )),
         }
     }
@@ -65,7 +65,7 @@ impl TaskOptions {
         }
     }
 
-    /// The value of an option; `null` is none.
+    /// The value of an option; `null` counts as not set.
     pub fn value(&self, name: &str) -> Option<&Value> {
         let found = self
             .entries
@@ -85,7 +85,7 @@ impl TaskOptions {
     /// An option that is text.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::Invalid`] when it is anything else; as for all below.
+    /// [`sendoff::ErrorKind::Invalid`] when it is not text. The methods below fail in the same way.
     pub fn text(&self, name: &str) -> Result<Option<Text>> {
         match self.value(name) {
             None => Ok(None),
@@ -94,7 +94,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a name: text without surrogates.
+    /// An option that is a name: text without lone surrogates.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -108,12 +108,12 @@ impl TaskOptions {
             .transpose()
     }
 
-    /// An option that is a whole number from 0 to `largest`.
+    /// An option that is an integer from 0 to `largest`.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
     pub fn whole(&self, name: &str, largest: u32) -> Result<Option<u32>> {
-        let expected = || bad_option(name, &format!("a whole number from 0 to {largest}"));
+        let expected = || bad_option(name, &format!("an integer from 0 to {largest}"));
         match self.value(name) {
             None => Ok(None),
             Some(Value::Int(digits)) => match digits.parse() {
@@ -124,7 +124,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a number, kept as it was written.
+    /// An option that is a number, with its original text.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -138,7 +138,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a truth value.
+    /// An option that is a boolean.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -162,7 +162,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is one signature or a list of them.
+    /// An option that is a signature or a list of signatures.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].

@@ -1,21 +1,21 @@
-//! The calls of the captures of Celery itself.
+//! The calls behind the captures of Celery.
 
 use std::time::{Duration, SystemTime};
 
 use jiff::Timestamp;
-use sendoff::task::{Compression, Serializer, Signature, Typed};
-use sendoff::{Headers, Message, Task, Uuid};
+use sendoff::{Headers, Message, Uuid};
+use sendoff_celery::{Compression, Serializer, Signature, Task, Typed};
 use sendoff_sink_celery::CeleryConfig;
 use serde_json::json;
 
 use super::stored;
 
-/// What the captures call `FUT`.
+/// `FUT` in the captures.
 const FUTURE: &str = "2031-05-06T07:08:09.123456+00:00";
 
-/// Calls that have no counterpart, and why.
+/// Calls without a counterpart, and why.
 const LEFT_OUT: &[(&str, &str)] = &[
-    ("type_set", "Celery itself refuses it"),
+    ("type_set", "Celery refuses it, too"),
     ("serializer_pickle", "only Python can write it; see a_pickle_is_refused"),
 ];
 
@@ -31,7 +31,7 @@ fn echo(args: impl serde::Serialize) -> Task {
     Task::new("demo.echo").args(args).unwrap().ignore_result(false)
 }
 
-/// The call of a capture, made with this project's builder; as stored JSON only where Rust has no such value.
+/// The call of a capture, with this project's builder; as stored JSON only where Rust has no such value.
 pub(crate) fn call(vector: &str) -> Vec<Message> {
     let secs = Duration::from_secs;
     let bare_add = |args: &[i32]| Task::new("demo.add").args(args).unwrap();
@@ -107,7 +107,7 @@ pub(crate) fn call(vector: &str) -> Vec<Message> {
         "priority_3" => one(add((1, 2)).priority(3)),
         "priority_5" => one(add((1, 2)).priority(5)),
         "queue_name" => one(add((1, 2)).queue("emails")),
-        // How a producer in Python retries is none of a relay's business.
+        // A relay ignores the retry options of a Python producer.
         "retry_false" | "retry_policy" => one(add((1, 2))),
         "routing_key_only" => one(add((1, 2)).routing_key("only.rk")),
         "serializer_yaml" => one(add((1, 2)).serializer(Serializer::Yaml)),
@@ -141,7 +141,7 @@ pub(crate) fn call(vector: &str) -> Vec<Message> {
             Typed::uuid(Uuid::from_u128(0x1234_5678_1234_5678_1234_5678_1234_5678)),
             Typed::decimal("1.10"),
         ))),
-        other => panic!("no call is written down for the capture {other:?}"),
+        other => panic!("there is no call for the capture {other:?}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! The captures, and what is compared.
-#![allow(dead_code, reason = "every test file uses a part")]
+//! The captures, and helpers to compare them.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 pub(crate) mod calls;
 pub(crate) mod model;
@@ -13,8 +13,8 @@ use std::time::SystemTime;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use jiff::Timestamp;
-use sendoff::store::{Place, Room};
-use sendoff::{Delivery, Headers, Message, Uuid};
+use sendoff::store::{RowRef, Table};
+use sendoff::{Headers, Message, Outgoing, Uuid};
 use sendoff_sink_celery::{CeleryMessage, Encoder, TaskCall};
 use serde_json::Value;
 
@@ -34,8 +34,8 @@ pub(crate) fn captures(folder: &str) -> BTreeMap<String, String> {
     captures
 }
 
-/// The methods of a capture that set something up or publish, without what is another matter: the number of the channel,
-/// and that Celery asks for nothing when no queue takes its message.
+/// The methods of a capture that declare or publish, without the number of the channel and without the mandatory flag,
+/// which Celery does not set.
 pub(crate) fn amqp_commands(capture: &Value) -> Vec<Value> {
     let wanted = ["exchange.declare", "queue.declare", "queue.bind", "basic.publish"];
     let commands = capture["amqp_commands"].as_array().unwrap().iter();
@@ -57,48 +57,39 @@ pub(crate) fn amqp_commands(capture: &Value) -> Vec<Value> {
     commands
 }
 
-/// A message of the outbox as a relay gets it.
-pub(crate) fn delivery(message: &Message, created_at: Timestamp) -> Delivery {
-    Delivery {
+/// A message as a relay reads it.
+pub(crate) fn outgoing(message: &Message, created_at: Timestamp) -> Outgoing {
+    Outgoing {
         id: message.id(),
         topic: message.topic().to_owned(),
         payload: message.payload().clone(),
-        content_type: Some(sendoff::task::CONTENT_TYPE.to_owned()),
+        content_type: Some(sendoff_celery::CONTENT_TYPE.to_owned()),
         headers: message.headers_ref().clone(),
-        key: None,
-        aggregate_type: None,
-        aggregate_id: None,
-        schema_version: None,
-        idempotency_key: None,
-        priority: 0,
         created_at: SystemTime::from(created_at),
-        expires_at: None,
-        attempts: 0,
-        max_attempts: None,
-        place: Place {
-            room: Room::Ready,
+        ..Outgoing::blank(RowRef {
+            table: Table::Ready,
             lane: 0,
             seq: 1,
-            leg: None,
+            sink: None,
             id: sendoff::Uuid::nil().into(),
-            spot: 0,
-        },
+            locator: 0,
+        })
     }
 }
 
-/// A message with a stored task that is written out.
+/// A message with this stored task.
 pub(crate) fn stored(id: Uuid, task: &str, payload: String, headers: Headers) -> Message {
-    Message::bytes(task, sendoff::task::CONTENT_TYPE, payload)
+    Message::bytes(task, sendoff_celery::CONTENT_TYPE, payload)
         .with_id(id)
         .headers(headers)
 }
 
 pub(crate) fn encode(encoder: &Encoder, message: &Message, created_at: Timestamp, now: Timestamp) -> CeleryMessage {
-    let call = TaskCall::from_delivery(&delivery(message, created_at)).unwrap();
+    let call = TaskCall::from_delivery(&outgoing(message, created_at)).unwrap();
     encoder.encode(&call, now).unwrap()
 }
 
-/// The bytes of a body, readable: decompressed, and as text where it is text.
+/// A readable body: decompressed, and as text if it is UTF-8.
 pub(crate) fn readable(body_b64: &str) -> String {
     let bytes = STANDARD.decode(body_b64).unwrap();
     let mut inflated = Vec::new();
@@ -109,7 +100,7 @@ pub(crate) fn readable(body_b64: &str) -> String {
     String::from_utf8(plain).unwrap()
 }
 
-/// Takes the entry `reply_to` out of the options of signatures: the reply queue of one Python process.
+/// Removes the entry `reply_to`, the reply queue of one Python process, from the options of signatures.
 pub(crate) fn without_reply_to(body: &str) -> String {
     let mut rest = body;
     let mut kept = String::new();
@@ -120,7 +111,7 @@ pub(crate) fn without_reply_to(body: &str) -> String {
     kept + rest
 }
 
-/// Names every UUID by the order of its first occurrence: the ids themselves differ, which of them are equal does not.
+/// Replaces every UUID by the number of its first occurrence: the ids differ, but the same ones are equal.
 pub(crate) fn with_named_ids(text: &str) -> String {
     let mut names: Vec<String> = Vec::new();
     let (mut named, mut at) = (String::new(), 0);
@@ -144,7 +135,7 @@ pub(crate) fn with_named_ids(text: &str) -> String {
     named
 }
 
-/// What the captured relay printed of arguments that it had read as a list; from here they are a tuple.
+/// The captured relay printed the arguments as a list, because it had parsed them as one; here they are a tuple.
 pub(crate) fn as_tuple(argsrepr: &str) -> String {
     let Some(inner) = argsrepr.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
         return argsrepr.to_owned();
@@ -153,7 +144,7 @@ pub(crate) fn as_tuple(argsrepr: &str) -> String {
     format!("({inner}{})", if one { "," } else { "" })
 }
 
-/// An envelope taken apart; without the reply queue, and with the arguments printed as a tuple.
+/// A parsed envelope, without the reply queue, and with the arguments printed as a tuple.
 pub(crate) fn comparable_envelope(envelope: &str) -> Value {
     let mut envelope: Value = serde_json::from_str(envelope).unwrap();
     envelope["body"] = readable(envelope["body"].as_str().unwrap()).into();
@@ -163,7 +154,7 @@ pub(crate) fn comparable_envelope(envelope: &str) -> Value {
     envelope
 }
 
-/// Text as the captures show it: half surrogate pairs by their bytes.
+/// Text as in the captures: lone surrogates by their bytes.
 pub(crate) fn shown(bytes: &[u8]) -> Value {
     let shown = |byte: &u8| match byte {
         0..0x80 => vec![*byte],

@@ -1,4 +1,4 @@
-//! What this crate makes of messages, in the words of the captures.
+//! This crate's output in the format of the captures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use super::shown;
 
-/// What RabbitMQ gets, in the words of the captures.
+/// The commands for RabbitMQ, in the format of the captures.
 pub(crate) fn amqp_commands(messages: &[CeleryMessage]) -> Vec<Value> {
     let mut commands: Vec<Value> = Vec::new();
     for message in messages {
@@ -88,7 +88,7 @@ fn field(value: &Field) -> Value {
     json!({"t": value.letter().to_string(), "v": written})
 }
 
-/// What Redis gets, in the words of the captures; every message takes the next of `tags`.
+/// The commands for Redis, in the format of the captures; every message uses the next of `tags`.
 pub(crate) fn redis_commands(encoder: &Encoder, messages: &[CeleryMessage], tags: &[Uuid]) -> Vec<Vec<String>> {
     let mut commands: Vec<Vec<String>> = Vec::new();
     for (at, message) in messages.iter().enumerate() {

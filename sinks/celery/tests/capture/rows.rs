@@ -1,4 +1,4 @@
-//! Rows of `django-celery-outbox`, as captured.
+//! Captured rows of `django-celery-outbox`.
 
 use jiff::Timestamp;
 use sendoff::{Headers, Message, Uuid};
@@ -18,7 +18,7 @@ pub(crate) struct Rows {
     pub(crate) outbox_rows: Vec<Row>,
 }
 
-/// The columns that become the message. Raw, because the order of keys counts.
+/// The columns of the message. Raw, because the order of keys counts.
 #[derive(Deserialize)]
 pub(crate) struct Row {
     task_id: String,
@@ -31,7 +31,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    /// As the row is handed on: how a Python producer retries stays behind.
+    /// The message of the row, without the retry options of a Python producer.
     pub(crate) fn message(&self) -> Message {
         let options = self
             .options

@@ -1,4 +1,4 @@
-//! Frames of AMQP, in the words of the captures.
+//! AMQP frames in the format of the captures.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::broker::Frame;
 
-/// What sets something up or publishes.
+/// The methods that declare or publish.
 pub(crate) fn commands(frames: &[Frame]) -> Vec<Value> {
     let mut commands: Vec<Value> = Vec::new();
     let mut body: Vec<u8> = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn commands(frames: &[Frame]) -> Vec<Value> {
     commands
 }
 
-/// A method with its arguments, unless it is about the connection.
+/// A method with its arguments, except methods of the connection.
 pub(crate) fn method(payload: &[u8]) -> Option<Value> {
     let (rest, class) = parse_class(payload).unwrap();
     assert!(rest.is_empty());

@@ -1,4 +1,4 @@
-//! A broker that says yes to everything, and keeps the frames that it is sent.
+//! A broker that accepts everything, and records the frames.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
@@ -12,7 +12,7 @@ const HEADER: u8 = 2;
 const BODY: u8 = 3;
 const TX_SELECT: [u8; 4] = [0, 90, 0, 10];
 
-/// A frame: the letter of its type, and what is in it.
+/// A frame: its type and its content.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Frame {
     Method(Vec<u8>),
@@ -20,7 +20,7 @@ pub(crate) enum Frame {
     Body(Vec<u8>),
 }
 
-/// Listens as long as the test's runtime is there.
+/// Listens until the test's runtime ends.
 pub(crate) struct YesBroker {
     port: u16,
     frames: Arc<Mutex<Vec<Frame>>>,
@@ -44,7 +44,7 @@ impl YesBroker {
         format!("amqp://guest:guest@127.0.0.1:{}/%2f", self.port)
     }
 
-    /// What came since the last time.
+    /// The frames since the last call.
     pub(crate) fn take(&self) -> Vec<Frame> {
         std::mem::take(&mut self.frames.lock().unwrap())
     }
@@ -55,7 +55,7 @@ async fn serve(stream: TcpStream, kept: Arc<Mutex<Vec<Frame>>>) {
     let mut greeting = [0; 8];
     from.read_exact(&mut greeting).await.unwrap();
     assert_eq!(&greeting, b"AMQP\x00\x00\x09\x01");
-    // connection.start: version 0.9, no properties, how to log in, and in which language.
+    // connection.start: version 0.9, no properties, the login mechanisms and the locales.
     let start = [
         &[0, 10, 0, 10, 0, 9, 0, 0, 0, 0][..],
         &[0, 0, 0, 5],
@@ -65,7 +65,7 @@ async fn serve(stream: TcpStream, kept: Arc<Mutex<Vec<Frame>>>) {
     ];
     answer(&mut to, 0, &start.concat()).await;
     let (mut published, mut missing) = (0_u64, 0);
-    // In a transaction the sink asks whether an exchange is there, and takes it back: nothing is published there.
+    // The sink checks an exchange in a transaction and rolls it back: nothing is published there.
     let mut asking = HashSet::new();
     while let Some((kind, channel, payload)) = frame(&mut from).await {
         if kind == METHOD && payload.starts_with(&TX_SELECT) {
@@ -104,7 +104,7 @@ async fn serve(stream: TcpStream, kept: Arc<Mutex<Vec<Frame>>>) {
     }
 }
 
-/// The method that answers another one, if any does.
+/// The answer to a method, if it has one.
 fn yes(payload: &[u8]) -> Option<Vec<u8>> {
     let method = |class: u8, method: u8, rest: &[u8]| Some([&[0, class, 0, method], rest].concat());
     match (payload[1], payload[3]) {
@@ -149,6 +149,6 @@ async fn answer(to: &mut OwnedWriteHalf, channel: u16, payload: &[u8]) {
         &[0xce],
     ]
     .concat();
-    // The other side may have hung up.
+    // The client may have closed the connection.
     let _ = to.write_all(&frame).await;
 }

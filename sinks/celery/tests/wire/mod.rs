@@ -1,4 +1,4 @@
-//! The far end of a connection, and what is read there.
+//! The server's end of a connection, and parsers for its input.
 
 pub(crate) mod amqp;
 pub(crate) mod broker;

@@ -1,11 +1,11 @@
-//! A wire that remembers what a client says to its server.
+//! A proxy that records what a client sends.
 
 use std::sync::{Arc, Mutex};
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream};
 
-/// Passes connections on as long as the test's runtime is there.
+/// Passes connections to the server until the test's runtime ends.
 pub(crate) struct Tap {
     pub(crate) port: u16,
     said: Arc<Mutex<Vec<u8>>>,
@@ -26,7 +26,7 @@ impl Tap {
         Self { port, said }
     }
 
-    /// What was said since the last time, by all clients.
+    /// The bytes of all clients since the last call.
     pub(crate) fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.said.lock().unwrap())
     }

@@ -1,6 +1,6 @@
-//! A relay on one side, a worker of Celery on the other.
-#![allow(dead_code, reason = "each test uses some of it")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! A relay and a Celery worker.
+#![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -18,10 +18,10 @@ use tempfile::TempDir;
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-/// Generous: the machine may be compiling at the same time.
+/// Long, because the machine may be busy.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
-/// An outbox, and a relay that sends its tasks.
+/// An outbox and a relay for its tasks.
 pub(crate) struct Service {
     pub(crate) store: MemoryStore,
     stop: CancellationToken,
@@ -57,7 +57,7 @@ impl Service {
         emitted.into_iter().map(sendoff::Emitted::id).collect()
     }
 
-    /// Waits until nothing is on its way any more, and says how many are dead.
+    /// Waits until no task is left, and returns the number of dead ones.
     pub(crate) async fn drained(&self) -> u64 {
         let began = Instant::now();
         loop {
@@ -82,19 +82,19 @@ impl Drop for Service {
     }
 }
 
-/// A worker, which ends with the test.
+/// A worker that stops with the test.
 pub(crate) struct Worker {
     child: Child,
     folder: TempDir,
 }
 
 impl Worker {
-    /// Starts one with the Python that `variable` names.
+    /// Starts a worker with the Python in this environment variable.
     pub(crate) fn start(variable: &str, broker: &str, backend: &str, queue: &str) -> Self {
         Self::start_with(variable, broker, backend, queue, &[])
     }
 
-    /// Starts one whose application reads these variables, too.
+    /// Starts a worker whose application also reads these variables.
     pub(crate) fn start_with(
         variable: &str,
         broker: &str,
@@ -135,14 +135,14 @@ impl Worker {
         Self { child, folder }
     }
 
-    /// What tasks have noted so far, in order.
+    /// The entries of the tasks' journal so far, in order.
     pub(crate) fn journal(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.path("journal")).unwrap_or_default();
         let whole = text.rsplit_once('\n').map_or("", |(whole, _)| whole);
         whole.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
 
-    /// Waits for a line that fits.
+    /// Waits for a matching line.
     pub(crate) async fn line(&mut self, what: &str, fits: impl Fn(&Value) -> bool) -> Value {
         let began = Instant::now();
         loop {
@@ -152,7 +152,7 @@ impl Worker {
             let ended = self.child.try_wait().unwrap();
             assert!(
                 began.elapsed() < PATIENCE && ended.is_none(),
-                "waited in vain for {what}; the worker ({ended:?}) did {:#?} and said:\n{}",
+                "no {what}; the worker ({ended:?}) did {:#?} and logged:\n{}",
                 self.journal(),
                 std::fs::read_to_string(self.path("log")).unwrap()
             );
@@ -160,7 +160,7 @@ impl Worker {
         }
     }
 
-    /// Waits until a task has run, and returns what came of it.
+    /// Waits until a task has run, and returns its journal line.
     pub(crate) async fn ran(&mut self, id: Uuid) -> Value {
         let id = id.to_string();
         self.line(&id, |line| line["id"] == id.as_str()).await["result"].clone()

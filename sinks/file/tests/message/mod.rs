@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use sendoff::Delivery;
-use sendoff_testkit::delivery;
+use sendoff::Outgoing;
+use sendoff_testkit::outgoing;
 
-pub(crate) fn message(topic: &str, payload: String) -> Arc<Delivery> {
-    Arc::new(Delivery {
+pub(crate) fn message(topic: &str, payload: String) -> Arc<Outgoing> {
+    Arc::new(Outgoing {
         key: Some("k".into()),
-        ..delivery(topic, payload)
+        ..outgoing(topic, payload)
     })
 }

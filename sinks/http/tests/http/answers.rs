@@ -1,4 +1,4 @@
-//! What the status of an answer means.
+//! The outcome of each status.
 
 use std::time::Duration;
 
@@ -35,14 +35,14 @@ async fn each_class_of_refusal_has_its_outcome() {
         (425, "temporary", ["425", "again"]),
         (429, "temporary", ["429", "requests_per_host"]),
         (500, "temporary", ["500 Internal Server Error", "again"]),
-        (502, "down", ["502 Bad Gateway", "wait"]),
-        (503, "down", ["503", "wait"]),
-        (504, "down", ["504", "wait"]),
+        (502, "down", ["502 Bad Gateway", "deferred"]),
+        (503, "down", ["503", "deferred"]),
+        (504, "down", ["504", "deferred"]),
         (507, "temporary", ["507", "again"]),
     ] {
         let server = Server::status(status).await;
         expect(&publish(&sink(&server.url()), plain(PAYLOAD)).await, kind, &words);
-        assert_eq!(server.seen().len(), 1, "{status}: one request and no more");
+        assert_eq!(server.seen().len(), 1, "{status}: exactly one request");
     }
 }
 
@@ -105,7 +105,7 @@ async fn an_outage_behind_a_gateway_takes_the_sink_down_and_one_odd_message_does
         .publish(&[plain("bad"), plain("bad")].map(std::sync::Arc::new))
         .await
     {
-        expect(&outcome, "down", &["502 Bad Gateway", "messages wait"]);
+        expect(&outcome, "down", &["502 Bad Gateway", "messages are deferred"]);
     }
     assert_eq!(publish(&sink, plain(PAYLOAD)).await, Outcome::Delivered);
     expect(
@@ -149,7 +149,7 @@ async fn an_endpoint_that_is_gone_gets_nothing_more_and_its_messages_wait() {
     for outcome in sink.publish(&messages(20)).await {
         expect(&outcome, "down", &["410 Gone"]);
     }
-    assert_eq!(server.seen().len(), 1, "it is not asked again");
+    assert_eq!(server.seen().len(), 1, "no second request");
 }
 
 #[tokio::test]

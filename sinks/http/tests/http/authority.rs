@@ -9,7 +9,7 @@ use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use tempfile::TempDir;
 use tokio_rustls::TlsAcceptor;
 
-/// An authority, and the file that clients trust it by.
+/// A CA, and the file with its certificate for clients.
 pub(crate) struct Authority {
     issuer: CertifiedIssuer<'static, KeyPair>,
     folder: TempDir,
@@ -29,7 +29,7 @@ impl Authority {
         self.folder.path().join("ca.pem")
     }
 
-    /// A server's side for this name.
+    /// The TLS acceptor of a server with this name.
     pub(crate) fn acceptor(&self, name: &str, protocols: &[&[u8]]) -> TlsAcceptor {
         let key = KeyPair::generate().unwrap();
         let certificate = CertificateParams::new(vec![name.to_owned()])

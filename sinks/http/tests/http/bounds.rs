@@ -1,4 +1,4 @@
-//! How many requests are under way at once.
+//! Limits on concurrent requests.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -27,11 +27,11 @@ async fn a_host_sees_no_more_requests_at_once_than_allowed_and_connections_are_u
     let mut config = config(&server.url());
     config.requests_per_host = 4;
     let sink = HttpSink::new(config).unwrap();
-    // Two batches at once share the bound.
+    // Two concurrent batches share the limit.
     let (batch, other) = (messages(20), messages(20));
     let (one, two) = tokio::join!(sink.publish(&batch), sink.publish(&other));
     assert!(one.iter().chain(&two).all(|outcome| *outcome == Outcome::Delivered));
-    assert_eq!(most.load(Ordering::SeqCst), 4, "as many as allowed, and no more");
+    assert_eq!(most.load(Ordering::SeqCst), 4, "exactly the limit");
     assert_eq!(server.seen().len(), 40);
     assert!(
         server.connections() <= 4,

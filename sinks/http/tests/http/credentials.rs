@@ -1,4 +1,4 @@
-//! Who we are is said by the settings alone, and to nobody but whom they name.
+//! Only the settings define logins, and a login is sent only to the host in the settings.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use sendoff_wire::Secret;
 use crate::message::{PAYLOAD, config, expect, message, plain, publish};
 use crate::server::{Server, answer};
 
-/// What a message may try to bring.
+/// Headers that a message may try to set.
 const FORBIDDEN: [&str; 19] = [
     "Authorization",
     "proxy-authorization",
@@ -32,7 +32,7 @@ const FORBIDDEN: [&str; 19] = [
     "webhook-signature",
 ];
 
-fn forger() -> sendoff::Delivery {
+fn forger() -> sendoff::Outgoing {
     let mut message = plain(PAYLOAD);
     for name in FORBIDDEN {
         message.headers.insert(name, "forged");
@@ -94,7 +94,11 @@ async fn a_message_with_a_login_of_its_own_does_not_take_the_sink_down() {
 async fn a_refusal_of_one_message_while_others_are_taken_is_its_own() {
     let server = Server::answering(|seen| answer(if seen.body.ends_with(b"bad") { 401 } else { 200 })).await;
     let sink = HttpSink::new(with_header(&server.url(), "authorization", "Bearer ours")).unwrap();
-    expect(&publish(&sink, plain("bad")).await, "down", &["401", "messages wait"]);
+    expect(
+        &publish(&sink, plain("bad")).await,
+        "down",
+        &["401", "messages are deferred"],
+    );
     assert_eq!(publish(&sink, plain(PAYLOAD)).await, Outcome::Delivered);
     expect(
         &publish(&sink, plain("bad")).await,
@@ -111,7 +115,9 @@ fn a_host_out_of_the_message_gets_no_login_unless_that_is_said() {
         "https://hooks.example:{key}/",
     ];
     let refused = |config: HttpConfig, words: &[&str]| {
-        let error = HttpSink::new(config.clone()).err().expect("it is refused");
+        let error = HttpSink::new(config.clone())
+            .err()
+            .expect("the settings must be refused");
         assert_eq!(error.kind(), ErrorKind::Invalid);
         let said = error.to_string();
         for word in ["url", "send_credentials_to_any_host = true"].iter().chain(words) {
@@ -141,7 +147,7 @@ fn a_host_out_of_the_message_gets_no_login_unless_that_is_said() {
         let mut config = crate::message::config(url);
         config.secrets = vec!["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw".into()];
         refused(config, &["secrets"]);
-        // What the message brings itself, and what is no login.
+        // Values from the message, and values that are not a login.
         for (name, value) in [("authorization", "Bearer {header:token}"), ("x-app", "shop")] {
             HttpSink::new(with_header(url, name, value)).unwrap();
         }
@@ -162,7 +168,7 @@ fn a_url_that_is_kept_elsewhere_is_held_to_the_same() {
     );
     let config: HttpConfig = toml::from_str(&text).unwrap();
     config.validate().unwrap();
-    let error = HttpSink::new(config).err().expect("it is refused");
+    let error = HttpSink::new(config).err().expect("the settings must be refused");
     assert!(error.to_string().contains("headers.authorization"), "{error}");
     assert!(Endpoint::parse("{header:url}").is_ok());
 }

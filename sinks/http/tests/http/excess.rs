@@ -1,4 +1,4 @@
-//! Headers that no endpoint takes.
+//! Headers and URLs that are too large.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ async fn a_url_that_is_too_long_is_refused_without_being_told() {
     let mut message = plain(PAYLOAD);
     message.headers.insert("path", "hunter2".repeat(100_000));
     let outcome = publish(&sink, message).await;
-    expect(&outcome, "permanent", &["cannot be made"]);
+    expect(&outcome, "permanent", &["cannot be built"]);
 }
 
 #[tokio::test]
@@ -81,7 +81,7 @@ async fn a_message_that_ends_a_connection_which_others_are_on_fails_alone() {
     for at in [0, 20, 39] {
         let mut batch = messages(40);
         let mut large = plain(PAYLOAD);
-        // Far beyond what the server reads of one request: it ends the connection with all that is on it.
+        // Far beyond what the server reads of one request: it closes the connection with all requests on it.
         large.headers.insert("x-large", "v".repeat(8 << 20));
         batch[at] = Arc::new(large);
         let mut outcomes = sink.publish(&batch).await;

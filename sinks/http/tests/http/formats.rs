@@ -1,6 +1,6 @@
-//! What is in a request.
+//! The content of a request in each format.
 
-use sendoff::{Delivery, Headers, Outcome};
+use sendoff::{Headers, Outcome, Outgoing};
 use sendoff_sink_http::HttpSink;
 use sendoff_wire::{Format, Secret};
 use serde_json::Value;
@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::message::{PAYLOAD, config, plain, publish};
 use crate::server::{Seen, Server};
 
-fn full() -> Delivery {
+fn full() -> Outgoing {
     let mut message = plain(PAYLOAD);
     message.key = Some("Zoë 100%".into());
     message.aggregate_type = Some("order".into());
@@ -26,7 +26,7 @@ fn full() -> Delivery {
     message
 }
 
-async fn seen(format: Format, message: Delivery) -> Seen {
+async fn seen(format: Format, message: Outgoing) -> Seen {
     let server = Server::status(200).await;
     let mut config = config(&server.url());
     config.format = format;

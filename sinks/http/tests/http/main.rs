@@ -3,7 +3,7 @@
     clippy::expect_used,
     clippy::panic,
     clippy::unwrap_used,
-    reason = "in a test that is how it fails"
+    reason = "a failed unwrap fails the test"
 )]
 
 mod answers;

@@ -2,26 +2,26 @@
 
 use std::sync::Arc;
 
-use sendoff::{Delivery, Outcome, Sink};
+use sendoff::{Outcome, Outgoing, Sink};
 use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 
-/// What no error may ever show.
+/// A payload, which no error may show.
 pub(crate) const PAYLOAD: &str = r#"{"card":"4111-hunter2"}"#;
 
-pub(crate) fn plain(payload: &str) -> Delivery {
-    delivery("order.placed", payload.to_owned())
+pub(crate) fn plain(payload: &str) -> Outgoing {
+    outgoing("order.placed", payload.to_owned())
 }
 
-pub(crate) fn message() -> Arc<Delivery> {
+pub(crate) fn message() -> Arc<Outgoing> {
     Arc::new(plain(PAYLOAD))
 }
 
-pub(crate) fn messages(count: usize) -> Vec<Arc<Delivery>> {
+pub(crate) fn messages(count: usize) -> Vec<Arc<Outgoing>> {
     (0..count).map(|_| message()).collect()
 }
 
-/// Settings that may call this machine.
+/// Settings that allow connections to this machine.
 pub(crate) fn config(url: &str) -> HttpConfig {
     let mut config = HttpConfig::new(Endpoint::parse(url).unwrap());
     config.allow_private = vec!["127.0.0.0/8".parse().unwrap()];
@@ -32,14 +32,14 @@ pub(crate) fn sink(url: &str) -> HttpSink {
     HttpSink::new(config(url)).unwrap()
 }
 
-/// The one outcome of one message.
-pub(crate) async fn publish(sink: &HttpSink, message: Delivery) -> Outcome {
+/// The outcome of one message.
+pub(crate) async fn publish(sink: &HttpSink, message: Outgoing) -> Outcome {
     let mut outcomes = sink.publish(&[Arc::new(message)]).await;
     assert_eq!(outcomes.len(), 1);
     outcomes.pop().unwrap()
 }
 
-/// The outcome's kind, and its text, which must never show the payload.
+/// The kind of an outcome, and its text, which must never show the payload.
 #[track_caller]
 pub(crate) fn told(outcome: &Outcome) -> (&'static str, String) {
     let (kind, text) = match outcome {

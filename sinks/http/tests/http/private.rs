@@ -1,4 +1,4 @@
-//! Addresses that are never called.
+//! Blocked addresses.
 
 use sendoff::{ErrorKind, Sink};
 use sendoff_sink_http::{Endpoint, HttpConfig, HttpSink};
@@ -17,7 +17,7 @@ async fn a_name_that_leads_to_this_machine_is_not_called() {
     expect(
         &publish(&strict(&url), plain(PAYLOAD)).await,
         "down",
-        &["localhost leads to", "allow_private"],
+        &["localhost resolves to", "allow_private"],
     );
     let error = strict(&url).check().await.unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Denied, "{error}");

@@ -1,4 +1,4 @@
-//! A server that records what it gets and answers as a test says.
+//! A server that records requests and answers as a test says.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -47,13 +47,13 @@ pub(crate) struct Server {
 }
 
 pub(crate) fn answer(status: u16) -> Answer {
-    let mut answer = Response::new(Full::from("an answer that nobody reads"));
+    let mut answer = Response::new(Full::from("a body that the sink ignores"));
     *answer.status_mut() = StatusCode::from_u16(status).unwrap();
     answer
 }
 
 impl Server {
-    /// Answers everything with one status.
+    /// Answers all requests with one status.
     pub(crate) async fn status(status: u16) -> Self {
         Self::answering(move |_| answer(status)).await
     }
@@ -73,7 +73,7 @@ impl Server {
         Self::on("127.0.0.1:0".parse().unwrap(), tls, handler).await
     }
 
-    /// The same at a given address. Dropped, it ends with all its connections.
+    /// The same at a given address. Dropping it closes all its connections.
     pub(crate) async fn on<F>(
         address: SocketAddr,
         tls: Option<TlsAcceptor>,
@@ -137,8 +137,8 @@ impl Server {
 }
 
 impl Server {
-    /// Ends it, and returns when its port is free.
-    #[allow(dead_code, reason = "only the conformance suite stops a server in between")]
+    /// Stops it, and returns when its port is free.
+    #[allow(dead_code, reason = "only the conformance suite stops a server")]
     pub(crate) async fn stop(mut self) {
         self.task.abort();
         let _ = (&mut self.task).await;
@@ -175,7 +175,7 @@ async fn serve(
             Ok::<_, Infallible>(handler(seen).await)
         }
     });
-    // A client that goes away is no fault of the server's.
+    // A client may close its connection at any time.
     let _ = Builder::new(TokioExecutor::new())
         .serve_connection(TokioIo::new(stream), service)
         .await;

@@ -39,10 +39,10 @@ async fn a_receiver_can_verify_every_format() {
         let seen = server.only();
         assert_eq!(seen.header("webhook-id"), id);
         assert!(verified(&seen, OLD), "{format:?}");
-        assert!(!verified(&seen, NEW), "another secret must not do");
+        assert!(!verified(&seen, NEW), "another secret must not verify");
         let mut changed = seen.clone();
         changed.body = [&seen.body[..], b" "].concat().into();
-        assert!(!verified(&changed, OLD), "another body must not do");
+        assert!(!verified(&changed, OLD), "another body must not verify");
     }
 }
 

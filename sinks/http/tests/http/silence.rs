@@ -11,7 +11,7 @@ use tokio::net::TcpListener;
 use crate::message::{PAYLOAD, config, expect, messages, plain, publish, sink};
 use crate::server::{Server, answer};
 
-/// The address of a port that nobody listens on.
+/// The address of a closed port.
 async fn nobody() -> std::net::SocketAddr {
     TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap()
 }
@@ -73,7 +73,7 @@ async fn a_fixed_host_that_cannot_be_reached_is_a_sink_that_is_down_whatever_the
         expect(
             &outcome,
             "down",
-            &["cannot connect", "messages wait", &address.to_string()],
+            &["cannot connect", "messages are deferred", &address.to_string()],
         );
     }
     let error = sink.check().await.unwrap_err();
@@ -104,15 +104,11 @@ async fn while_a_host_is_silent_one_message_at_a_time_is_charged() {
         assert_eq!(down.count() + unknown.clone().count(), outcomes.len(), "{outcomes:?}");
         unknown.count()
     };
-    assert_eq!(
-        charged(&sink.publish(&messages(20)).await),
-        4,
-        "as many as were under way"
-    );
+    assert_eq!(charged(&sink.publish(&messages(20)).await), 4, "all requests under way");
     assert_eq!(
         charged(&sink.publish(&messages(20)).await),
         1,
-        "the one that it was tried with"
+        "the single message that was sent"
     );
     assert_eq!(server.seen().len(), 5);
     assert_eq!(publish(&sink, plain("quick")).await, Outcome::Delivered);
@@ -128,7 +124,7 @@ async fn one_dead_host_does_not_stop_the_others() {
         message.headers.insert("host", host.to_string());
         Arc::new(message)
     };
-    // A field is encoded, and a host with its port is not one: the whole URL has to come from the message then.
+    // A field is percent-encoded, so it cannot hold host and port: the whole URL must come from the message.
     expect(&sink.publish(&[to(dead)]).await[0], "permanent", &["URL"]);
     let sink = HttpSink::new(config("{header:url}")).unwrap();
     let to = |host: std::net::SocketAddr| {
@@ -148,7 +144,7 @@ async fn one_dead_host_does_not_stop_the_others() {
     }
 }
 
-/// A listener whose queue of connections is full: the next one hangs, as at a host that drops packets.
+/// A listener with a full backlog: the next connection hangs, as with a host that drops packets.
 async fn black_hole() -> (std::net::SocketAddr, Vec<tokio::net::TcpStream>, TcpListener) {
     let socket = tokio::net::TcpSocket::new_v4().unwrap();
     socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
@@ -178,11 +174,11 @@ async fn a_host_that_swallows_connections_is_told_after_one_timeout_for_the_whol
     }
     assert!(
         start.elapsed() < Duration::from_secs(3),
-        "{:?}: a timeout for each",
+        "{:?}: one timeout per message",
         start.elapsed()
     );
     let error = sink.check().await.unwrap_err();
-    assert!(error.to_string().contains("did not answer within 500ms"), "{error}");
+    assert!(error.to_string().contains("no answer within 500ms"), "{error}");
 }
 
 #[tokio::test]
@@ -202,7 +198,7 @@ async fn an_endpoint_that_is_too_slow_for_the_batch_says_so_about_what_was_not_s
         .iter()
         .filter(|outcome| matches!(outcome, Outcome::Unknown(_)))
         .count();
-    assert_eq!(unknown, server.seen().len(), "what was sent is unknown");
+    assert_eq!(unknown, server.seen().len(), "sent messages are unknown");
     assert!((1..10).contains(&unknown), "{unknown}");
     for outcome in outcomes
         .iter()

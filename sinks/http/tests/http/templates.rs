@@ -1,6 +1,6 @@
-//! URLs, headers and bodies made out of messages.
+//! URLs, headers and bodies built from messages.
 
-use sendoff::{Delivery, Outcome};
+use sendoff::{Outcome, Outgoing};
 use sendoff_sink_http::{HeaderTemplate, HttpConfig, HttpSink};
 use serde_json::Value;
 
@@ -8,8 +8,8 @@ use crate::message::{PAYLOAD, config, expect, plain, publish, sink};
 use crate::server::{Seen, Server};
 use crate::signatures::{OLD, verified};
 
-/// What arrives of a message, signed.
-async fn seen(message: Delivery, change: impl FnOnce(&mut HttpConfig)) -> Seen {
+/// The signed request that the server receives.
+async fn seen(message: Outgoing, change: impl FnOnce(&mut HttpConfig)) -> Seen {
     let server = Server::status(200).await;
     let mut config = config(&server.url());
     config.secrets = vec![OLD.into()];
@@ -30,7 +30,7 @@ fn with_header(name: &str, text: &str) -> impl FnOnce(&mut HttpConfig) {
     }
 }
 
-fn of_tenant(tenant: &str) -> Delivery {
+fn of_tenant(tenant: &str) -> Outgoing {
     let mut message = plain(PAYLOAD);
     message.headers.insert("tenant", tenant);
     message
@@ -112,7 +112,7 @@ async fn a_configured_header_wins_over_that_of_the_message() {
     assert_eq!(seen.header("x-tenant"), "b");
     assert!(
         !seen.headers.contains_key("sendoff-encoded"),
-        "what was encoded was not sent"
+        "the encoded header was not sent"
     );
 }
 
@@ -147,7 +147,7 @@ async fn a_body_can_be_of_another_type() {
 #[tokio::test]
 async fn a_message_that_does_not_fit_the_templates_is_told_why() {
     let server = Server::status(200).await;
-    let outcome = async |change: fn(&mut HttpConfig), message: Delivery| {
+    let outcome = async |change: fn(&mut HttpConfig), message: Outgoing| {
         let mut config = config(&server.url());
         change(&mut config);
         publish(&HttpSink::new(config).unwrap(), message).await
@@ -160,20 +160,20 @@ async fn a_message_that_does_not_fit_the_templates_is_told_why() {
     expect(
         &header,
         "permanent",
-        &["no header:tenant, which the header x-tenant", "retry"],
+        &["no header:tenant, and the header x-tenant", "retry"],
     );
     let body = outcome(
         |config| config.body = Some(r#"{"token": "hunter2", "key": "{key}"}"#.into()),
         plain("{}"),
     )
     .await;
-    expect(&body, "permanent", &["no key, which the body", "retry"]);
+    expect(&body, "permanent", &["no key, and the sink's body template", "retry"]);
     let payload = outcome(
         |config| config.body = Some(r#"{"a": {payload}}"#.into()),
         plain("hunter2"),
     )
     .await;
-    expect(&payload, "permanent", &["payload is no JSON", "quotes"]);
+    expect(&payload, "permanent", &["payload is not JSON", "quotes"]);
     assert!(server.seen().is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Who is on the other side.
+//! Server certificates.
 
 use hyper::Version;
 use sendoff::{ErrorKind, Outcome, Sink};

@@ -1,5 +1,5 @@
-//! Messages to publish, and a consumer on the other side.
-#![allow(dead_code, reason = "not every test needs all of it")]
+//! Messages to publish, and a consumer that reads them.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use rdkafka::client::DefaultClientContext;
 use rdkafka::consumer::{BaseConsumer, Consumer as _};
 use rdkafka::message::{Headers as _, Message as _, OwnedMessage};
 use rdkafka::topic_partition_list::{Offset, TopicPartitionList};
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_kafka::KafkaSink;
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 
 pub(crate) const PARTITIONS: i32 = 8;
 
-pub(crate) fn message(topic: &str, key: Option<&str>, payload: impl Into<Vec<u8>>) -> Delivery {
-    Delivery {
+pub(crate) fn message(topic: &str, key: Option<&str>, payload: impl Into<Vec<u8>>) -> Outgoing {
+    Outgoing {
         key: key.map(Into::into),
-        ..delivery(topic, payload.into())
+        ..outgoing(topic, payload.into())
     }
 }
 
-pub(crate) fn batch(size: usize) -> Vec<Arc<Delivery>> {
+pub(crate) fn batch(size: usize) -> Vec<Arc<Outgoing>> {
     let one = |number: usize| {
         Arc::new(message(
             "orders",
@@ -34,7 +34,7 @@ pub(crate) fn batch(size: usize) -> Vec<Arc<Delivery>> {
     (0..size).map(one).collect()
 }
 
-pub(crate) async fn delivers(sink: &KafkaSink, batch: &[Arc<Delivery>]) {
+pub(crate) async fn delivers(sink: &KafkaSink, batch: &[Arc<Outgoing>]) {
     assert_eq!(sink.publish(batch).await, vec![Outcome::Delivered; batch.len()]);
 }
 
@@ -56,7 +56,7 @@ pub(crate) async fn create(servers: &str, topic: &str) {
     assert_eq!(created, [Ok(topic.to_owned())]);
 }
 
-/// So many records of the topic `orders`, read from its beginning; and no more than these.
+/// Reads exactly this many records of the topic `orders`, from its beginning.
 pub(crate) async fn stored(servers: &str, count: usize) -> Vec<OwnedMessage> {
     let records = read(servers, Duration::from_millis(500), move |records| {
         records.len() >= count
@@ -66,7 +66,7 @@ pub(crate) async fn stored(servers: &str, count: usize) -> Vec<OwnedMessage> {
     records
 }
 
-/// Records of the topic `orders`, read from its beginning until these are enough, and what comes soon after.
+/// Reads records of the topic `orders` from its beginning until `is_enough`, and those that follow soon.
 pub(crate) async fn read(
     servers: &str,
     soon: Duration,
@@ -97,7 +97,7 @@ pub(crate) async fn read(
     reading.await.unwrap()
 }
 
-/// How Java's client picks a partition.
+/// The hash with which Java's client selects a partition.
 fn murmur2(key: &[u8]) -> u32 {
     const M: u32 = 0x5bd1_e995;
     let mut hash = 0x9747_b28c ^ u32::try_from(key.len()).unwrap();
@@ -119,7 +119,7 @@ fn murmur2(key: &[u8]) -> u32 {
     hash ^ hash >> 15
 }
 
-/// Publishes messages of all kinds to the empty topic `orders`, and reads what the brokers have made of them.
+/// Publishes messages of all kinds to the empty topic `orders`, and checks the stored records.
 pub(crate) async fn stores_all_that_messages_have(sink: &KafkaSink, servers: &str) {
     sink.check().await.unwrap();
     let mut messages = batch(300);

@@ -1,5 +1,5 @@
-//! Messages to publish, and a subscriber on the other side: another client than ours, which reads what we write.
-#![allow(dead_code, reason = "not every test needs all of it")]
+//! Messages to publish, and a subscriber with another client library.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,21 +7,21 @@ use std::time::Duration;
 use rumqttc::v5::mqttbytes::QoS;
 use rumqttc::v5::mqttbytes::v5::{Packet, Publish};
 use rumqttc::v5::{AsyncClient, Event, MqttOptions};
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_mqtt::{MqttConfig, MqttSink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use sendoff_testkit::servers::Mosquitto;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tokio::time::timeout;
 
-pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Delivery {
-    Delivery {
+pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Outgoing {
+    Outgoing {
         key: Some("customer-7".into()),
-        ..delivery(topic, payload.into())
+        ..outgoing(topic, payload.into())
     }
 }
 
-pub(crate) fn batch(topic: &str, size: usize) -> Vec<Arc<Delivery>> {
+pub(crate) fn batch(topic: &str, size: usize) -> Vec<Arc<Outgoing>> {
     let one = |number: usize| Arc::new(message(topic, number.to_string()));
     (0..size).map(one).collect()
 }
@@ -34,7 +34,7 @@ pub(crate) fn config(broker: &Mosquitto) -> MqttConfig {
     }
 }
 
-/// For brokers that are well: a busy machine is no outage.
+/// Long timeouts, so that a busy machine does not look like an outage.
 pub(crate) fn patient(broker: &Mosquitto) -> MqttConfig {
     MqttConfig {
         ack_timeout: Duration::from_secs(30),
@@ -47,7 +47,7 @@ pub(crate) fn sink(broker: &Mosquitto) -> MqttSink {
     MqttSink::new(config(broker)).unwrap()
 }
 
-/// What a subscriber to everything receives.
+/// A subscriber to all topics.
 pub(crate) struct Subscriber {
     _client: AsyncClient,
     received: UnboundedReceiver<Publish>,
@@ -88,13 +88,13 @@ impl Subscriber {
         let mut messages = Vec::new();
         while messages.len() < count {
             let next = timeout(Duration::from_secs(10), self.received.recv()).await;
-            messages.push(next.expect("another message comes").unwrap());
+            messages.push(next.expect("another message must arrive").unwrap());
         }
         messages
     }
 }
 
-pub(crate) async fn delivers(sink: &MqttSink, batch: &[Arc<Delivery>]) {
+pub(crate) async fn delivers(sink: &MqttSink, batch: &[Arc<Outgoing>]) {
     assert_eq!(sink.publish(batch).await, vec![Outcome::Delivered; batch.len()]);
 }
 

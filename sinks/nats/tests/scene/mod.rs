@@ -1,23 +1,23 @@
-//! Messages to publish, and a reader on the other side.
-#![allow(dead_code, reason = "not every test needs all of it")]
+//! Messages to publish, and a reader of the streams.
+#![allow(dead_code, reason = "not every test uses all of it")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{self, Context, stream};
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_nats::{NatsConfig, NatsSink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use sendoff_testkit::servers::Nats;
 
-pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Delivery {
-    Delivery {
+pub(crate) fn message(topic: &str, payload: impl Into<Vec<u8>>) -> Outgoing {
+    Outgoing {
         key: Some("customer-7".into()),
-        ..delivery(topic, payload.into())
+        ..outgoing(topic, payload.into())
     }
 }
 
-pub(crate) fn batch(topic: &str, size: usize) -> Vec<Arc<Delivery>> {
+pub(crate) fn batch(topic: &str, size: usize) -> Vec<Arc<Outgoing>> {
     let one = |number: usize| Arc::new(message(topic, number.to_string()));
     (0..size).map(one).collect()
 }
@@ -34,7 +34,7 @@ pub(crate) fn sink(nats: &Nats) -> NatsSink {
     NatsSink::new(config(nats)).unwrap()
 }
 
-/// A client of the server's own, beside the sink.
+/// A client that is independent of the sink.
 pub(crate) async fn reader(nats: &Nats) -> Context {
     jetstream::new(async_nats::connect(nats.url()).await.unwrap())
 }
@@ -43,7 +43,7 @@ pub(crate) async fn stream(reader: &Context, config: stream::Config) -> stream::
     reader.create_stream(config).await.unwrap()
 }
 
-/// A stream called `orders` that covers `orders.>`.
+/// A stream `orders` that covers `orders.>`.
 pub(crate) fn orders() -> stream::Config {
     stream::Config {
         name: "orders".into(),
@@ -52,7 +52,7 @@ pub(crate) fn orders() -> stream::Config {
     }
 }
 
-/// Everything in the stream, oldest first.
+/// All messages of the stream, oldest first.
 pub(crate) async fn stored(reader: &Context) -> Vec<async_nats::jetstream::message::StreamMessage> {
     let mut stream = reader.get_stream("orders").await.unwrap();
     let last = stream.info().await.unwrap().state.last_sequence;
@@ -63,7 +63,7 @@ pub(crate) async fn stored(reader: &Context) -> Vec<async_nats::jetstream::messa
     messages
 }
 
-/// Pauses the server, and waits until all its threads have stopped: until nobody is greeted any more.
+/// Pauses the server, and waits until it greets no new connection.
 pub(crate) async fn pause(nats: &Nats) {
     use tokio::io::AsyncReadExt as _;
     nats.pause();
@@ -81,7 +81,7 @@ pub(crate) async fn pause(nats: &Nats) {
     }
 }
 
-pub(crate) async fn delivers(sink: &NatsSink, batch: &[Arc<Delivery>]) {
+pub(crate) async fn delivers(sink: &NatsSink, batch: &[Arc<Outgoing>]) {
     assert_eq!(sink.publish(batch).await, vec![Outcome::Delivered; batch.len()]);
 }
 

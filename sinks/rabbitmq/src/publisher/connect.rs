@@ -1,4 +1,4 @@
-//! Making connections.
+//! Connecting to the broker.
 
 use std::io;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::socket::{Socket, Switch};
 use super::{Settings, Topology};
 use crate::error::Failure;
 
-/// The first pause between two tries; each further one is twice as long.
+/// The first pause between two attempts; every further pause is twice as long.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
-/// Makes connections to one broker.
+/// Opens connections to one broker.
 pub(super) struct Connector {
     pub(super) settings: Settings,
     pub(super) topology: Topology,
     tls: Option<Arc<ClientConfig>>,
 }
 
-/// Switches a connection off that nobody waits for any more: the client alone would go on connecting.
+/// Closes a connection after its caller is gone: the client alone would continue to connect.
 struct Abandon(Option<Arc<Switch>>);
 
 impl Drop for Abandon {
@@ -51,8 +51,8 @@ impl Connector {
         })
     }
 
-    /// A connection that is ready to publish. What cannot be reached is tried again, with growing pauses, while there is
-    /// time; what refuses us is not.
+    /// A connection that is ready to publish. An unreachable broker is tried again, with growing pauses, until the time
+    /// is up; a refused login is not.
     pub(super) async fn link(&self) -> Result<Link, Failure> {
         let deadline = Instant::now() + self.settings.connect_timeout;
         let mut pause = FIRST_PAUSE;
@@ -71,7 +71,7 @@ impl Connector {
     }
 
     async fn try_link(&self) -> Result<Link, Failure> {
-        // Read anew each time: it may be a file that somebody has corrected meanwhile.
+        // Read each time: the password may be in a file that has changed.
         let uri = self.uri()?;
         let switch = Arc::new(Switch::default());
         let mut abandon = Abandon(Some(Arc::clone(&switch)));
@@ -113,11 +113,11 @@ impl Connector {
             AMQPScheme::AMQP
         };
         let port = url.port().unwrap_or(scheme.default_port());
-        // What is escaped in a URL is so in a password, too; one that is kept apart is taken as it is.
+        // A password in the URL is percent-encoded; the setting `password` is used as it is.
         let written: AMQPUri = url.as_str().parse().map_err(|_: String| {
             Failure::from(
-                sendoff::Error::new(sendoff::ErrorKind::Invalid, "the URL of RabbitMQ cannot be read")
-                    .next_step("write it like amqp://user@host:5672/vhost"),
+                sendoff::Error::new(sendoff::ErrorKind::Invalid, "url of the RabbitMQ sink cannot be parsed")
+                    .next_step("use a URL like amqp://user@host:5672/vhost"),
             )
         })?;
         let AMQPUserInfo { username, password } = written.authority.userinfo;
@@ -132,7 +132,7 @@ impl Connector {
                 host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
                 port,
             },
-            // An empty name is never meant, and every other client reads it so.
+            // Other clients, too, read an empty name as `/`.
             vhost: if written.vhost.is_empty() {
                 "/".to_owned()
             } else {
@@ -148,11 +148,11 @@ impl Connector {
     }
 }
 
-/// The client warns about a returned message by writing all of it, payload included, into the log; it does so on the
-/// thread of the connection, which calls us once before it does anything else. What it has to say reaches us as errors.
+/// Disables the client's log on the thread of the connection, which calls this function first. The client would log a
+/// returned message as a whole, including its payload. The sink gets the same information as errors.
 fn silence_this_thread() {
     let quiet = tracing::dispatcher::set_default(&tracing::Dispatch::none());
-    // For as long as the thread lives.
+    // Until the thread ends.
     std::mem::forget(quiet);
 }
 

@@ -1,4 +1,4 @@
-//! Declaring what a message needs, on the way to publishing it.
+//! Declares queues that single messages need.
 
 use sendoff::Outcome;
 use tokio::time::timeout;
@@ -7,20 +7,20 @@ use super::{Publisher, Topology};
 use crate::error::{self, Failure};
 
 impl Publisher {
-    /// Declares queues with their bindings, or asks for them: for those who learn only from a message which it needs. What
-    /// every connection is to declare, whatever it publishes, is given to [`Publisher::new`]. What is there with other
-    /// properties is left as it is: messages that it does not take are returned.
+    /// Declares queues with their bindings, or checks that they exist, for callers that learn only from a message which
+    /// queues it needs. [`Publisher::new`] takes the topology that every connection declares. A queue with other
+    /// properties is used as it is: messages that it refuses are returned.
     ///
     /// # Errors
-    /// The outcome for messages that need them: permanent when the broker refuses, as for a queue that is missing, and
-    /// the sink is down when the broker cannot be asked.
+    /// The outcome of messages that need the queues: permanent when the broker refuses, for example because a queue is
+    /// missing; the sink is down when the broker cannot be reached.
     pub async fn declare(&self, topology: &Topology) -> Result<(), Outcome> {
         loop {
             let mut link = self.pool.take().await.map_err(|failure| failure.outcome())?;
             let patience = self.settings().connect_timeout;
             let connection = &link.connection;
             let declaring = async {
-                // Of its own: a refusal closes the channel.
+                // A separate channel, because a refusal closes it.
                 let channel = connection.create_channel().await?;
                 topology.queues(&channel).await?;
                 channel.close(200, "OK".into()).await
@@ -39,7 +39,7 @@ impl Publisher {
                     tracing::warn!(
                         event = "declare_differs",
                         why,
-                        "RabbitMQ has it with other properties: it is used as it is"
+                        "the queue or exchange exists with other properties and is used as it is"
                     );
                     link.give_back();
                     return Ok(());
@@ -49,7 +49,7 @@ impl Publisher {
                     link.give_back();
                     return Err(outcome);
                 }
-                // A connection that was quiet may have ended without our noticing.
+                // An idle connection may have ended unnoticed.
                 None if link.used => {}
                 None => return Err(Failure::lost(&error).outcome()),
             }

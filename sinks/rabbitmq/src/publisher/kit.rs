@@ -1,4 +1,4 @@
-//! What the client runs on: Tokio, with our own sockets in place of its own.
+//! The client's runtime: Tokio, with the sink's own sockets.
 
 use std::future::Future;
 use std::io::{self, Read, Write};
@@ -44,7 +44,7 @@ impl Reactor for Kit {
     type TcpStream = Socket;
     type Sleep = <Tokio as Reactor>::Sleep;
 
-    // Neither this nor the last is called: connections are made by the connector.
+    // This and `tcp_connect_addr` are never called: the connector opens connections.
     #[allow(refining_impl_trait, reason = "there is no such stream")]
     fn register<H: Read + Write + Send + 'static>(&self, _: H) -> io::Result<Socket> {
         Err(io::ErrorKind::Unsupported.into())

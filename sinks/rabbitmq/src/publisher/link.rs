@@ -15,22 +15,22 @@ use super::connect::Connector;
 use super::socket::Switch;
 use crate::error::{self, Failure};
 
-/// How long a connection may take to close in good order.
+/// How long a connection may take to close.
 const CLOSE: Duration = Duration::from_secs(1);
 
-/// A connection of its own for every batch under way, so that neither confirms nor errors of two can mix: the client
-/// attaches a returned message to whichever confirm comes next, and what it has queued for a channel that the broker has
-/// closed takes the whole connection down.
+/// A connection. Every batch has its own, so that confirms and errors of two batches cannot mix: the client attaches a
+/// returned message to the next confirm, and messages that it has queued for a channel that the broker has closed end
+/// the whole connection.
 pub(super) struct Link {
     pub(super) connection: Connection,
     /// In confirm mode.
     pub(super) channel: Channel,
     /// In transaction mode; see [`super::probe`].
     pub(super) prober: Option<Channel>,
-    /// Exchanges that exist and that we may write to.
+    /// Exchanges that exist, and that the user may write to.
     pub(super) known: HashSet<ShortString>,
     pub(super) last_confirm: Instant,
-    /// Whether a batch before this one had it.
+    /// Whether an earlier batch used it.
     pub(super) used: bool,
     events: Pin<Box<dyn Stream<Item = Event> + Send>>,
     switch: Arc<Switch>,
@@ -42,7 +42,7 @@ impl Link {
         switch: Arc<Switch>,
         connector: &Connector,
     ) -> Result<Self, Failure> {
-        // The client drops events that nobody listens to.
+        // The client drops events without a listener.
         let events = Box::pin(connection.events_listener());
         let opening = async {
             let channel = connection.create_channel().await?;
@@ -80,18 +80,18 @@ impl Link {
         self.connection.configuration().frame_max() as usize
     }
 
-    /// Returns when the broker blocks us, with its reason.
+    /// Returns when the broker blocks the connection, with its reason.
     pub(super) async fn blocked(&mut self) -> String {
         while let Some(event) = self.events.next().await {
             if let Event::ConnectionBlocked(reason) = event {
                 return reason;
             }
         }
-        // The connection has ended, which the one who waits for confirms learns by itself.
+        // The connection has ended, which also ends the wait for confirms.
         std::future::pending().await
     }
 
-    /// Returns when the broker does not block us any more.
+    /// Returns when the broker no longer blocks the connection.
     pub(super) async fn unblocked(&mut self) {
         while self.is_blocked() {
             if self.events.next().await.is_none() {
@@ -100,7 +100,7 @@ impl Link {
         }
     }
 
-    /// Why a channel was closed. Whoever comes a moment after that is told by the client only that it is.
+    /// Why a channel was closed. Later errors of the client say only that it is closed.
     pub(super) async fn cause(&mut self, error: lapin::Error) -> lapin::Error {
         if !matches!(error.kind(), lapin::ErrorKind::InvalidChannelState(..)) {
             return error;
@@ -116,12 +116,12 @@ impl Link {
         timeout(CLOSE, told).await.ok().flatten().unwrap_or(error)
     }
 
-    /// Ends it at once. What was not written to the socket yet is never sent.
+    /// Closes it immediately. Messages that are not written to the socket yet are never sent.
     pub(super) fn kill(&self) {
         self.switch.off();
     }
 
-    /// Ends it in good order, if that is quick, and waits until its thread has ended.
+    /// Closes it with the protocol's handshake if that is quick, and waits until its thread has ended.
     pub(super) async fn close(self) {
         let Self {
             connection,

@@ -1,13 +1,13 @@
-//! Publishing to RabbitMQ, whatever the messages are: connections, confirms, returns, and what they mean as outcomes.
+//! Publishing to RabbitMQ: connections, confirms, returns, and the outcomes they mean.
 //!
-//! For sinks that make their own messages. [`Publisher::publish`] takes messages as the broker takes them ([`Prepared`])
-//! and gives an outcome for each:
+//! For sinks that build their own messages. [`Publisher::publish`] takes encoded messages ([`Prepared`]) and returns an
+//! outcome for each:
 //!
 //! | what happened | outcome |
 //! |---|---|
 //! | confirmed, and not returned | delivered |
-//! | returned as unroutable | permanent: says which binding is missing |
-//! | too large; headers too large | permanent, not even sent |
+//! | returned as unroutable | permanent; the reason names the missing binding |
+//! | too large; headers too large | permanent, not sent |
 //! | exchange missing or refused | permanent; the sink is down if all messages go to [one exchange](Settings::one_exchange) |
 //! | not confirmed by a queue (nack) | temporary |
 //! | connection lost with several messages | they are sent again, in smaller and smaller parts |
@@ -45,39 +45,40 @@ pub use self::prepared::Prepared;
 pub use self::settings::Settings;
 pub use self::topology::{Declare, Exchange, Queue, Topology};
 
-/// A connection that was quiet for so long is asked whether the broker blocks us meanwhile, before it gets a batch.
+/// After this idle time, a connection is checked for a blocking broker before it gets a batch.
 const QUIET: Duration = Duration::from_secs(1);
-/// How many names of exchanges are remembered a connection.
+/// How many names of exchanges are remembered per connection.
 const KNOWN_EXCHANGES: usize = 10_000;
 
-/// Publishes prepared messages to one broker. Each batch has a connection of its own while it is under way; connections
-/// are made when they are needed and used again.
+/// Publishes prepared messages to one broker. Each batch uses its own connection; connections are opened when they are
+/// needed, and reused.
 pub struct Publisher {
     pool: Pool,
 }
 
-/// Makes the message at a place of a batch.
+/// Builds the message at an index of a batch.
 type Make<'a> = &'a (dyn Fn(usize) -> Result<Prepared, Outcome> + Send + Sync);
 
 impl Publisher {
-    /// Sets it up. The first batch connects, or [`Publisher::check`].
+    /// Creates it. The first batch or [`Publisher::check`] connects.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or a file of it cannot be used.
+    /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or one of its files cannot be used.
     pub fn new(settings: Settings, topology: Topology) -> Result<Self> {
         Ok(Self {
             pool: Pool::new(Connector::new(settings, topology)?),
         })
     }
 
-    /// Publishes a batch of so many messages: one outcome a message, in order. The messages leave in the order of the batch; if
-    /// one is not delivered, others behind it still are.
+    /// Publishes a batch of this many messages. Returns one outcome per message, in order. The messages are sent in the
+    /// order of the batch; if one is not delivered, later ones still can be.
     ///
-    /// `make` makes the message at a place of the batch, or says what becomes of it instead. It is asked when it is the
-    /// message's turn, so that the broker has something to do meanwhile, and again if the message has to be sent again: then
-    /// it has to make the same one.
+    /// `make` builds the message at an index of the batch, or returns its outcome instead. It is called just before the
+    /// message is sent, so that the broker already has work, and again if the message must be sent again: then it must
+    /// build the same message.
     ///
-    /// May be dropped at any time: what was not confirmed by then is unknown, and the next batch is not disturbed.
+    /// The future may be dropped at any time: unconfirmed messages are then unknown, and the next batch is not
+    /// affected.
     pub async fn publish(
         &self,
         count: usize,
@@ -103,10 +104,10 @@ impl Publisher {
             .collect()
     }
 
-    /// Reaches the broker, logs in, and asks whether this exchange could be published to, without publishing.
+    /// Connects, logs in, and checks whether this exchange accepts messages, without publishing.
     ///
     /// # Errors
-    /// What stands in the way, with advice.
+    /// Why the broker or the exchange cannot be used, with advice.
     pub async fn check(&self, exchange: Option<(&str, &str)>) -> Result<()> {
         let mut link = self.pool.take().await?;
         if let Some((exchange, routing_key)) = exchange {
@@ -129,7 +130,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// How long a batch may take, with all that can go wrong.
+    /// How long a batch may take at most.
     pub fn limits(&self) -> Limits {
         let Settings {
             connect_timeout,
@@ -142,7 +143,7 @@ impl Publisher {
         }
     }
 
-    /// Ends the connections.
+    /// Closes the connections.
     pub async fn close(&self) {
         self.pool.close().await;
     }
@@ -151,7 +152,7 @@ impl Publisher {
         &self.pool.connector.settings
     }
 
-    /// Settles as many messages as one connection can.
+    /// Settles as many messages as possible on one connection.
     async fn round(&self, work: &mut Work<'_>, mut link: Loan<'_>) {
         work.frame_max = link.frame_max();
         let first = match self.first(work, &mut link).await {
@@ -161,7 +162,7 @@ impl Publisher {
                 work.settle_rest(&failure.outcome());
                 return link.park(&failure);
             }
-            // A connection that was quiet may have ended without our noticing; nothing was sent, so take another.
+            // An idle connection may have ended unnoticed; nothing was sent, so another one can be used.
             Err(No::Broker(_)) if link.used => return,
             Err(No::Broker(failure)) => return work.settle_rest(&failure.outcome()),
             Err(No::Exchange(refusal)) => return work.settle_rest(&self.refused_exchange(&refusal)),
@@ -181,7 +182,7 @@ impl Publisher {
         match work.settle(sent) {
             None => link.give_back(),
             Some(End::Closed(error)) => match (error::channel_error(&error), alone) {
-                // One message alone: it is the one.
+                // A single message was sent, so it is the cause.
                 (Some(refusal), Some(place)) => {
                     let outcome = match error::is_about_exchange(refusal) {
                         true => self.refused_exchange(refusal),
@@ -198,8 +199,8 @@ impl Publisher {
         }
     }
 
-    /// The first message without an outcome, once its exchange can be published to; messages to exchanges that cannot are
-    /// settled on the way.
+    /// The first message without an outcome whose exchange accepts messages. Messages before it with an exchange that
+    /// does not are settled.
     async fn first(&self, work: &mut Work<'_>, link: &mut Loan<'_>) -> Result<Option<(usize, Prepared)>, No> {
         let Connector { settings, topology, .. } = &self.pool.connector;
         let quiet = link.last_confirm.elapsed() > QUIET;
@@ -234,7 +235,7 @@ impl Publisher {
         Ok(None)
     }
 
-    /// What it means that an exchange cannot be published to.
+    /// The outcome of messages to an exchange that does not accept them.
     fn refused_exchange(&self, refusal: &AMQPError) -> Outcome {
         let failure = Failure::misplaced(refusal.clone());
         match self.settings().one_exchange && !error::is_about_routing_key(refusal) {

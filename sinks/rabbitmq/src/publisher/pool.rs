@@ -1,4 +1,4 @@
-//! The connections that no batch uses at the moment.
+//! Idle connections.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -15,13 +15,13 @@ pub(super) struct Pool {
 #[derive(Default)]
 struct State {
     idle: Vec<Link>,
-    /// The broker blocks these. They are kept, because only on them it tells when that is over, and because it would not
-    /// notice that we closed them.
+    /// Connections that the broker blocks. They are kept, because the broker reports the end of the block only on them,
+    /// and because it would not notice that they were closed.
     blocked: Vec<(Link, String)>,
     closed: bool,
 }
 
-/// A connection in use. Unless it is given back it is killed: a batch that was dropped halfway leaves confirms behind.
+/// A connection in use. It is closed unless it is given back: a batch that was dropped leaves confirms behind.
 pub(super) struct Loan<'a> {
     pool: &'a Pool,
     link: Option<Link>,
@@ -35,7 +35,7 @@ impl Pool {
         }
     }
 
-    /// A connection that was used lately, or a new one.
+    /// An idle connection, or a new one.
     pub(super) async fn take(&self) -> Result<Loan<'_>, Failure> {
         let link = match self.at_hand()? {
             Some(link) => link,
@@ -55,7 +55,7 @@ impl Pool {
         if let Some((_, reason)) = state.blocked.iter().find(|(link, _)| link.is_blocked()) {
             return Err(Failure::blocked(reason));
         }
-        // They still hold what was on its way when they were blocked.
+        // They still hold messages that were sent when they were blocked.
         for (link, _) in state.blocked.drain(..) {
             link.kill();
         }
@@ -68,7 +68,7 @@ impl Pool {
         Ok(None)
     }
 
-    /// Ends all connections that are not in use; those that are end when they are given back.
+    /// Closes all idle connections; those in use are closed when they are given back.
     pub(super) async fn close(&self) {
         let links: Vec<Link> = {
             let mut state = self.state();
@@ -85,7 +85,7 @@ impl Pool {
 }
 
 impl Loan<'_> {
-    /// It is as good as new.
+    /// Returns the connection; no message is left open on it.
     pub(super) fn give_back(mut self) {
         self.used = true;
         let mut state = self.pool.state();
@@ -94,7 +94,7 @@ impl Loan<'_> {
         }
     }
 
-    /// The broker blocks it.
+    /// Keeps the connection, which the broker blocks.
     pub(super) fn park(mut self, failure: &Failure) {
         let reason = failure.why().to_owned();
         let mut state = self.pool.state();
@@ -115,20 +115,14 @@ impl Drop for Loan<'_> {
 impl Deref for Loan<'_> {
     type Target = Link;
 
-    #[allow(
-        clippy::expect_used,
-        reason = "it is only taken out by methods that consume the loan"
-    )]
+    #[allow(clippy::expect_used, reason = "only methods that consume the loan take it out")]
     fn deref(&self) -> &Link {
         self.link.as_ref().expect("a loan has a link")
     }
 }
 
 impl DerefMut for Loan<'_> {
-    #[allow(
-        clippy::expect_used,
-        reason = "it is only taken out by methods that consume the loan"
-    )]
+    #[allow(clippy::expect_used, reason = "only methods that consume the loan take it out")]
     fn deref_mut(&mut self) -> &mut Link {
         self.link.as_mut().expect("a loan has a link")
     }

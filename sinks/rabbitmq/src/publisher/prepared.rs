@@ -1,4 +1,4 @@
-//! A message as the broker takes it.
+//! An encoded message.
 
 use bytes::Bytes;
 use lapin::BasicProperties;
@@ -6,15 +6,15 @@ use lapin::message::BasicReturnMessage;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use sendoff::Reason;
 
-/// What a header frame holds beside the properties, and room for what we may have counted too small.
+/// The size of a header frame without the properties, with some reserve for estimates that are too small.
 const FRAME_OVERHEAD: usize = 256;
 
-/// One message, ready to be published.
+/// An encoded message.
 ///
-/// Give it a `message_id` or a `correlation_id` of its own: by them a message that the broker returns is known again.
+/// It needs a unique `message_id` or `correlation_id`, by which a returned message is recognised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// The exchange; empty is the default exchange, where the routing key is the name of a queue.
+    /// The exchange; an empty one is the default exchange, where the routing key is the name of a queue.
     pub exchange: ShortString,
     /// The routing key.
     pub routing_key: ShortString,
@@ -25,27 +25,27 @@ pub struct Prepared {
 }
 
 impl Prepared {
-    /// Why a broker would never take it, or would even end the connection because of it.
+    /// Why a broker would never accept it, or would close the connection because of it.
     pub(super) fn unsendable(&self, max_message_bytes: usize, frame_max: usize) -> Option<Reason> {
         let bytes = self.body.len();
         if bytes > max_message_bytes {
             let reason = format!(
-                "the message has {bytes} bytes and the limit is {max_message_bytes} (store the data elsewhere and send a \
-                 reference, or raise RabbitMQ's max_message_size and the sink's max_message_bytes, then replay it)"
+                "the message has {bytes} bytes and the limit is {max_message_bytes} (raise RabbitMQ's \
+                 max_message_size and max_message_bytes of the sink, then retry the message, or send a reference)"
             );
             return Some(reason.into());
         }
         let bytes = self.properties.headers().as_ref().map_or(0, table_bytes) + FRAME_OVERHEAD + 10 * 256;
         (bytes > frame_max).then(|| {
             format!(
-                "the headers have {bytes} bytes and RabbitMQ takes no more than its frame_max, {frame_max} (move data from \
-                 the headers to the payload)"
+                "the message's headers have {bytes} bytes and RabbitMQ accepts no more than its frame_max, \
+                 {frame_max} (raise frame_max, then retry the message, or move data from the headers to the payload)"
             )
             .into()
         })
     }
 
-    /// Whether the broker returned this message, or one that nobody can tell from it.
+    /// Whether the broker returned this message, or one with the same ids.
     pub(super) fn is(&self, returned: &BasicReturnMessage) -> bool {
         self.exchange == returned.delivery.exchange
             && self.routing_key == returned.delivery.routing_key
@@ -61,7 +61,7 @@ fn table_bytes(table: &FieldTable) -> usize {
         .sum::<usize>()
 }
 
-/// With the byte of its type.
+/// The size of a value, including the byte for its type.
 fn value_bytes(value: &AMQPValue) -> usize {
     1 + match value {
         AMQPValue::Void => 0,

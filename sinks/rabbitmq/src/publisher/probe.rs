@@ -1,8 +1,8 @@
-//! Asking whether an exchange can be published to, without publishing.
+//! Checks whether an exchange accepts messages, without publishing.
 //!
-//! A broker that is low on memory tells so only to those who publish, and a missing or refused exchange ends the channel,
-//! together with whatever else was on its way. So the question is asked with a message in a transaction that is rolled
-//! back: the broker checks all that it checks, and routes nothing.
+//! A broker that is low on memory reports that only to publishers, and a missing or refused exchange closes the
+//! channel, together with all unconfirmed messages on it. So the check publishes a message in a transaction, and rolls
+//! it back: the broker does all its checks, and routes nothing.
 
 use std::time::Duration;
 
@@ -16,18 +16,18 @@ use super::Topology;
 use super::link::Link;
 use crate::error::{self, Failure};
 
-/// Why the answer is no.
+/// Why the exchange does not accept messages.
 pub(super) enum No {
-    /// The exchange is missing, refuses us, or is not as it was to be declared.
+    /// The exchange is missing, refused, or has other properties than declared.
     Exchange(AMQPError),
-    /// The broker as a whole.
+    /// The broker as a whole cannot be used.
     Broker(Failure),
-    /// The broker blocks us: the connection is worth keeping, because on it we learn when that is over.
+    /// The broker blocks publishers: the connection is kept, because the broker reports the end of the block on it.
     Blocked(Failure),
 }
 
 impl Link {
-    /// Declares the exchange, if the topology wants it, and asks whether it can be published to.
+    /// Declares the exchange, if the topology says so, and checks whether it accepts messages.
     pub(super) async fn probe(
         &mut self,
         exchange: &ShortString,
@@ -81,7 +81,7 @@ async fn ask(
     topology: &Topology,
 ) -> lapin::Result<()> {
     topology.exchange(channel, exchange).await?;
-    // Returns when it is written: the client would let the rollback overtake it.
+    // Waits until it is written: otherwise the client would send the rollback before it.
     channel
         .basic_publish(
             exchange.clone(),

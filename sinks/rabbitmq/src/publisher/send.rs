@@ -1,4 +1,4 @@
-//! Publishing on one connection: messages are sent as they are made, and confirmed meanwhile.
+//! Publishes on one connection: messages are built and sent while earlier ones are confirmed.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -15,17 +15,17 @@ use super::Prepared;
 use super::link::Link;
 use crate::error::Failure;
 
-/// How many bytes may be on their way; the client copies them.
-const WINDOW_BYTES: usize = 8 << 20;
-/// How long a broker that blocks us may change its mind.
+/// How many unconfirmed bytes may be sent; the client copies them.
+const MAX_IN_FLIGHT_BYTES: usize = 8 << 20;
+/// How long the sink waits for a block to end.
 const BLOCKED_GRACE: Duration = Duration::from_secs(2);
-/// How long the client may take to sort out what it has written when a connection was ended.
+/// How long the client may take to report what it has written before a connection ended.
 const SORT_OUT: Duration = Duration::from_secs(1);
 
-/// What is known about one message.
+/// The state of a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// It did not leave this machine, at least not as a whole.
+    /// It was not written to the socket completely.
     Unsent,
     /// It was written to the socket.
     Sent,
@@ -33,20 +33,20 @@ pub(super) enum Fate {
     Nacked,
 }
 
-/// Why not everything was confirmed.
+/// Why some messages were not confirmed.
 pub(super) enum End {
     /// The channel or the connection ended.
     Closed(lapin::Error),
-    /// Our end has to be killed: it may still hold something that it would send.
+    /// The connection must be closed immediately: otherwise it might still send messages.
     Silent(Failure),
     Blocked(Failure),
 }
 
-/// How it went.
+/// The result of sending.
 pub(super) struct Sent {
-    /// Of each message, by its place in the batch, in the order in which they were sent.
+    /// The state of each message, with its index in the batch, in the order of sending.
     pub(super) fates: Vec<(usize, Fate)>,
-    /// What the broker had no queue for, whichever message that was.
+    /// Messages that the broker returned as unroutable.
     pub(super) returned: Vec<BasicReturnMessage>,
     pub(super) end: Option<End>,
 }
@@ -58,16 +58,16 @@ enum Stage<'a> {
     Confirming(PublisherConfirm),
 }
 
-/// A message on its way.
+/// A message that is sent and not confirmed.
 struct Flight<'a> {
-    /// Which of the fates is its own.
+    /// The index of its state in `fates`.
     at: usize,
     bytes: usize,
     stage: Stage<'a>,
 }
 
 impl Link {
-    /// Publishes what it is fed, in that order, and waits for the confirms.
+    /// Publishes the messages of `feed`, in order, and waits for the confirms.
     pub(super) async fn send(
         &mut self,
         mut feed: impl FnMut() -> Option<(usize, Prepared)> + Send,
@@ -84,7 +84,7 @@ impl Link {
         let (mut fed, mut bytes) = (false, 0);
         let deadline = Instant::now() + patience;
         loop {
-            while !fed && flights.len() < window && (flights.is_empty() || bytes < WINDOW_BYTES) {
+            while !fed && flights.len() < window && (flights.is_empty() || bytes < MAX_IN_FLIGHT_BYTES) {
                 let Some((place, message)) = feed() else {
                     fed = true;
                     break;
@@ -94,7 +94,7 @@ impl Link {
                 bytes += flight.bytes;
                 flights.push_back(flight);
             }
-            // The oldest first: the broker confirms about in order, and one waker is enough.
+            // The oldest first: the broker confirms nearly in order, and one waker is enough.
             let Some(flight) = flights.front_mut() else { break };
             let landed = tokio::select! {
                 biased;
@@ -115,7 +115,7 @@ impl Link {
                 Ok(confirmation) => sent.confirm(flight.at, confirmation),
                 Err(error) => {
                     sent.end = Some(End::Closed(error));
-                    // It has answered; the others may have something to say yet.
+                    // This message is answered; answers of the others may follow.
                     flights.pop_front();
                     break;
                 }
@@ -132,7 +132,7 @@ impl Link {
             }
             Some(End::Closed(error)) => {
                 *error = self.cause(error.clone()).await;
-                // Where the broker closed only the channel, the client would go on writing to it.
+                // If the broker closed only the channel, the client would still write to it.
                 self.kill();
                 sent.sort_out(flights, SORT_OUT).await;
             }
@@ -146,14 +146,14 @@ impl Sent {
         let (fate, returned) = match confirmation {
             Confirmation::Ack(returned) => (Fate::Acked, returned),
             Confirmation::Nack(returned) => (Fate::Nacked, returned),
-            // Cannot be: the channel is in confirm mode. It was written, and that is all we know.
+            // Impossible in confirm mode. The message was written; nothing else is known.
             Confirmation::NotRequested => (Fate::Sent, None),
         };
         self.fates[at].1 = fate;
         self.returned.extend(returned);
     }
 
-    /// Finds out what has become of the rest. Some were confirmed behind one that was not.
+    /// Collects the states of the rest. Some messages may be confirmed behind one that is not.
     async fn sort_out(&mut self, flights: VecDeque<Flight<'_>>, limit: Duration) {
         let deadline = Instant::now() + limit;
         for mut flight in flights {
@@ -162,14 +162,14 @@ impl Sent {
             match tokio::time::timeout_at(deadline, landing).await {
                 Ok(Ok(confirmation)) => self.confirm(at, confirmation),
                 Ok(Err(_)) => {}
-                // Nobody can say: as if it had been written.
+                // Unknown, so it counts as written.
                 Err(_) => self.fates[at].1 = Fate::Sent,
             }
         }
     }
 }
 
-/// Queues a message in the client. Its place among the others is fixed by that.
+/// Queues a message in the client, which fixes its order.
 fn start(channel: &Channel, at: usize, message: Prepared) -> Flight<'_> {
     let Prepared {
         exchange,
@@ -187,7 +187,7 @@ fn start(channel: &Channel, at: usize, message: Prepared) -> Flight<'_> {
             .basic_publish(exchange, routing_key, options, &body, properties)
             .await
     });
-    // The first poll queues it. Nobody has to be woken for each of them: they are looked at one after the other.
+    // The first poll queues it. No waker is needed per message: they are polled one after the other.
     let stage = match publishing.as_mut().now_or_never() {
         Some(Ok(confirm)) => Stage::Confirming(confirm),
         Some(Err(error)) => Stage::Writing(Box::pin(std::future::ready(Err(error)))),
@@ -196,7 +196,8 @@ fn start(channel: &Channel, at: usize, message: Prepared) -> Flight<'_> {
     Flight { at, bytes, stage }
 }
 
-/// Waits for the confirm of one message, and notes when it was written. May be dropped and called again.
+/// Waits for the confirm of one message, and notes when it was written. The future may be dropped, and the call
+/// repeated.
 async fn land(stage: &mut Stage<'_>, fate: &mut Fate) -> lapin::Result<Confirmation> {
     if let Stage::Writing(publishing) = stage {
         *stage = Stage::Confirming(publishing.await?);

@@ -1,4 +1,4 @@
-//! Where the broker is, and how patient we are with it.
+//! The address, the login and the limits of a publisher.
 
 use std::time::Duration;
 
@@ -10,31 +10,31 @@ use sendoff_wire::{Address, Secret, TlsConfig};
 pub struct Settings {
     /// `amqp://user@host:port/vhost`, or `amqps://`. Without a path, or with an empty one, the virtual host is `/`.
     pub address: Address,
-    /// The user's password, instead of the one in the address.
+    /// The user's password, instead of the one in the URL.
     pub password: Option<Secret>,
-    /// Let the broker know us by our certificate (SASL EXTERNAL) instead of a password.
+    /// Log in with the client certificate (SASL EXTERNAL) instead of a password.
     pub external_auth: bool,
-    /// Whom to trust; only with `amqps://`.
+    /// TLS settings; only with `amqps://`.
     pub tls: Option<TlsConfig>,
-    /// What the broker shows as the name of our connections.
+    /// The name of the connections on the broker.
     pub connection_name: String,
-    /// After how long a silent connection is checked; one that stays silent for twice as long is given up.
+    /// The heartbeat interval; a connection without an answer for twice as long is closed.
     pub heartbeat: Duration,
-    /// How long connecting may take, all tries together, and how long the broker may take to answer a question.
+    /// How long connecting may take, all attempts together, and how long the broker may take to answer a request.
     pub connect_timeout: Duration,
     /// How long the broker may take to confirm a batch.
     pub confirm_timeout: Duration,
-    /// How many messages of a batch may be on their way at once.
+    /// How many unconfirmed messages of a batch may be sent.
     pub window: usize,
     /// The largest message; RabbitMQ's own limit is `max_message_size`.
     pub max_message_bytes: usize,
-    /// All messages go to one exchange: if that is missing or refuses us, the sink is down. Otherwise it is the matter of
-    /// the one message that named it.
+    /// Whether all messages go to one exchange: if it is missing or refused, the sink is down. Otherwise only the
+    /// message with that exchange fails.
     pub one_exchange: bool,
 }
 
 impl Settings {
-    /// The defaults for a broker.
+    /// The settings for a broker, all others with their defaults.
     pub fn new(address: Address) -> Self {
         Self {
             address,
@@ -51,45 +51,54 @@ impl Settings {
         }
     }
 
-    /// Checks the values.
+    /// Checks the settings.
     ///
     /// # Errors
-    /// [`ErrorKind::Invalid`], with what is allowed.
+    /// [`ErrorKind::Invalid`], with the allowed values.
     pub fn validate(&self) -> Result<()> {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next.to_owned()));
         let url = self.address.with_scheme(&["amqp", "amqps"])?.reveal();
         if url.query().is_some() {
             return invalid(
-                "the URL of RabbitMQ has parameters",
-                "use settings of the sink, such as heartbeat",
+                "the URL of RabbitMQ has query parameters",
+                "remove them, and use settings of the sink instead, for example heartbeat",
             );
         }
         if self.tls.is_some() && url.scheme() == "amqp" {
-            return invalid("TLS is set up, but the URL starts with amqp://", "write amqps://");
+            return invalid(
+                "tls is set, but the URL of RabbitMQ starts with amqp://",
+                "use amqps://, or remove tls",
+            );
         }
         if self.external_auth && self.tls.as_ref().is_none_or(|tls| tls.cert_file.is_none()) {
             return invalid(
-                "external_auth needs a certificate of our own",
+                "external_auth needs a client certificate",
                 "set tls.cert_file and tls.key_file",
             );
         }
         if self.heartbeat < Duration::from_secs(1) || self.heartbeat > Duration::from_secs(3600) {
-            return invalid("heartbeat is out of range", "use 1s to 1h");
+            return invalid(
+                "heartbeat of the connection to RabbitMQ is out of range",
+                "use 1s to 1h",
+            );
         }
         for (name, value) in [
             ("connect_timeout", self.connect_timeout),
             ("confirm_timeout", self.confirm_timeout),
         ] {
             if value.is_zero() {
-                return invalid(&format!("{name} is 0"), "use for example 5s");
+                return invalid(
+                    &format!("{name} of the connection to RabbitMQ is 0"),
+                    "use, for example, 5s",
+                );
             }
         }
         if self.window == 0 {
-            return invalid("window is 0, so that nothing could be sent", "use for example 1000");
+            return invalid("window of the connection to RabbitMQ is 0", "use, for example, 1000");
         }
         if self.max_message_bytes == 0 {
             return invalid(
-                "max_message_bytes is 0",
+                "max_message_bytes of the connection to RabbitMQ is 0",
                 "use RabbitMQ's max_message_size, for example 16777216",
             );
         }

@@ -1,4 +1,4 @@
-//! The socket under a connection, which can be switched off from outside.
+//! The socket of a connection, which can be closed from outside.
 
 use std::io;
 use std::pin::Pin;
@@ -14,9 +14,9 @@ use tokio::net::TcpStream;
 use tokio_rustls::TlsConnector;
 use tokio_util::compat::{Compat, TokioAsyncReadCompatExt as _};
 
-/// Ends a connection at once, whatever state it is in. The client closes by an exchange of frames, which a broker that is
-/// stopped, or that blocks us, never answers: the thread of such a connection would live on, and what it has queued would
-/// be sent when nobody expects it any more.
+/// Closes a connection immediately, in any state. The client closes with a handshake, which a stopped or blocking
+/// broker never answers: the thread of such a connection would stay alive, and would later send its queue, when the
+/// messages may have been sent again.
 #[derive(Debug, Default)]
 pub(super) struct Switch {
     off: AtomicBool,
@@ -45,7 +45,7 @@ pub(super) struct Socket {
 }
 
 impl Socket {
-    /// Connects. With TLS the certificate has to be one for `host`.
+    /// Connects. With TLS the certificate must be for `host`.
     pub(super) async fn connect(
         host: &str,
         port: u16,
@@ -78,7 +78,7 @@ impl Socket {
 
 impl AsyncRead for Socket {
     fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, buffer: &mut [u8]) -> Poll<io::Result<usize>> {
-        // Before the look at the switch, so that it cannot be turned in between without waking us.
+        // Before reading the switch, so that a change in between wakes this task.
         self.switch.reader.register(cx.waker());
         self.check()?;
         Pin::new(&mut self.stream).poll_read(cx, buffer)
@@ -100,7 +100,7 @@ impl AsyncWrite for Socket {
         if self.switch.is_off() {
             return Poll::Ready(Ok(()));
         }
-        // A far side that is gone already has closed it, too.
+        // If the broker is gone, the socket is closed already.
         let _ = ready!(Pin::new(&mut self.stream).poll_close(cx));
         Poll::Ready(Ok(()))
     }

@@ -1,4 +1,4 @@
-//! What to declare before publishing.
+//! Exchanges and queues to declare before publishing.
 
 use lapin::options::{ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{FieldTable, ShortString};
@@ -9,27 +9,27 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Declare {
-    /// Nothing is declared: somebody else looks after them.
+    /// Nothing is declared.
     #[default]
     Off,
-    /// They are looked for, and have to be there.
+    /// They must exist.
     Passive,
-    /// They are created when they are missing. Needs the permission to configure them.
+    /// They are created if they are missing. The user needs the permission to configure them.
     Active,
 }
 
-/// What a connection declares before it publishes.
+/// The exchanges and queues that a connection declares before it publishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
-    /// Whether.
+    /// Whether they are declared.
     pub declare: Declare,
-    /// What every exchange that is published to is like; not set: exchanges are not declared.
+    /// The properties of every exchange that messages are published to; not set: exchanges are not declared.
     pub exchange: Option<Exchange>,
-    /// Queues, with what they are bound to.
+    /// Queues with their bindings.
     pub queues: Vec<Queue>,
 }
 
-/// What an exchange is like.
+/// The properties of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
     /// Its type.
@@ -45,14 +45,14 @@ pub struct Queue {
     pub name: ShortString,
     /// Whether it survives a restart of the broker.
     pub durable: bool,
-    /// Its arguments, such as `x-queue-type`.
+    /// Its arguments, for example `x-queue-type`.
     pub arguments: FieldTable,
     /// The exchanges it is bound to, each with a binding key.
     pub bindings: Vec<(ShortString, ShortString)>,
 }
 
 impl Topology {
-    /// Declares an exchange, if exchanges are declared. The default exchange is always there.
+    /// Declares an exchange, if exchanges are declared. The default exchange always exists.
     pub(super) async fn exchange(&self, channel: &Channel, name: &ShortString) -> lapin::Result<()> {
         let Some(exchange) = self.exchange.as_ref().filter(|_| !name.as_str().is_empty()) else {
             return Ok(());
@@ -88,7 +88,7 @@ impl Topology {
             channel
                 .queue_declare(queue.name.clone(), options, queue.arguments.clone())
                 .await?;
-            // Whether a binding exists cannot be asked, only that it shall.
+            // AMQP can create a binding, but not check for it.
             for (exchange, key) in queue.bindings.iter().filter(|_| !passive) {
                 self.exchange(channel, exchange).await?;
                 let (queue, exchange, key) = (queue.name.clone(), exchange.clone(), key.clone());

@@ -1,4 +1,4 @@
-//! What is left to do of a batch.
+//! The messages of a batch without an outcome.
 
 use std::collections::{HashMap, HashSet};
 
@@ -13,15 +13,15 @@ use crate::error::{self, Failure};
 pub(super) struct Work<'a> {
     make: Make<'a>,
     pub(super) outcomes: Vec<Option<Outcome>>,
-    /// Everything before this place has an outcome.
+    /// Everything before this index has an outcome.
     begin: usize,
-    /// What a message is that the connection was lost with, if it cannot be sent again.
+    /// The outcome of a message whose connection was lost, if it cannot be sent again.
     lost: Vec<Option<Outcome>>,
-    /// A message made the broker close the channel: they go one by one until it is found.
+    /// A message made the broker close the channel: messages are sent one by one until it is found.
     pub(super) one_by_one: bool,
-    /// A message may have made the broker end the connection: it is looked for in smaller and smaller parts.
+    /// A message may have made the broker close the connection: it is searched in smaller and smaller parts.
     size: PartSize,
-    /// Exchanges that cannot be published to, and what that means for their messages.
+    /// Exchanges that do not accept messages, with the outcome of their messages.
     pub(super) refused: HashMap<ShortString, Outcome>,
     max_message_bytes: usize,
     pub(super) frame_max: usize,
@@ -42,7 +42,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Whether anything has no outcome yet.
+    /// Whether a message has no outcome yet.
     pub(super) fn is_open(&mut self) -> bool {
         self.next_place(self.begin)
             .inspect(|place| self.begin = *place)
@@ -54,8 +54,7 @@ impl<'a> Work<'a> {
         self.next_from(self.begin)
     }
 
-    /// One message after the other, beginning with this one, up to the first that goes to an exchange of which nothing is
-    /// known.
+    /// Returns one message after the other, starting with this one, up to the first with an unchecked exchange.
     pub(super) fn feed(
         &mut self,
         first: (usize, Prepared),
@@ -79,7 +78,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Nothing more is sent. What a connection was lost with may have arrived, whatever the rest is.
+    /// Settles the rest without sending it. Messages whose connection was lost may have arrived, so they keep that
+    /// outcome.
     pub(super) fn settle_rest(&mut self, outcome: &Outcome) {
         for (open, lost) in self.outcomes.iter_mut().zip(&mut self.lost) {
             if open.is_none() {
@@ -88,8 +88,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Settles what was sent. After the channel was closed, or the connection was lost in a way that one message may be the
-    /// cause of, what was not confirmed is left to be sent again.
+    /// Settles the sent messages. If the channel was closed, or the connection was lost and a single message may be the
+    /// cause, unconfirmed messages stay open and are sent again.
     pub(super) fn settle(&mut self, sent: Sent) -> Option<End> {
         let Sent { fates, returned, end } = sent;
         let (mut again, mut first) = (false, false);
@@ -119,7 +119,7 @@ impl<'a> Work<'a> {
                     None
                 }
                 Fate::Sent => unconfirmed.clone(),
-                // The connection may have been dead for long. Once more, and it is the message that cannot be written.
+                // The connection may have been dead before. If it fails again, this message cannot be written.
                 Fate::Unsent if again && alone && !first => unconfirmed.clone(),
                 Fate::Unsent if again => None,
                 Fate::Unsent => unsent.clone(),
@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
             tracing::debug!(
                 event = "batch_broke",
                 messages = fates.len(),
-                "sent again in smaller parts"
+                "connection broke; sending again in smaller parts"
             );
         }
         if !returned.is_empty() {
@@ -138,7 +138,7 @@ impl<'a> Work<'a> {
                 .map(|(place, _)| (*place, (self.make)(*place).ok()))
                 .collect();
             for message in returned {
-                // The client does not know which message a return belongs to when several are confirmed at once.
+                // With several messages confirmed together, the client does not know which one was returned.
                 let is_it = |(place, made): &&(usize, Option<Prepared>)| {
                     let is_it = made.as_ref().is_some_and(|made| made.is(&message));
                     is_it && !matches!(self.outcomes[*place], Some(Outcome::Permanent(_)))
@@ -157,11 +157,12 @@ impl<'a> Work<'a> {
         end
     }
 
-    /// One of them was not routed, and nobody knows which: none of them may count as delivered.
+    /// One of them was returned, and it is unknown which: none of them counts as delivered.
     fn doubt_all(&mut self, sent: &[(usize, Option<Prepared>)]) {
         for (place, _) in sent {
             if self.outcomes[*place] == Some(Outcome::Delivered) {
-                let reason = "RabbitMQ returned a message of this batch that has no id of its own";
+                let reason = "RabbitMQ returned a message of this batch that has no unique id (give every message its \
+                              own message_id)";
                 self.outcomes[*place] = Some(Outcome::Unknown(reason.into()));
             }
         }
@@ -171,7 +172,7 @@ impl<'a> Work<'a> {
         (from..self.outcomes.len()).find(|place| self.outcomes[*place].is_none())
     }
 
-    /// Settles on the way what cannot be sent.
+    /// The next message that can be sent. Messages before it that cannot are settled.
     fn next_from(&mut self, mut from: usize) -> Option<(usize, Prepared)> {
         loop {
             let place = self.next_place(from)?;

@@ -1,6 +1,6 @@
-//! The other side of the sink: messages to publish, queues, and what is in them.
-#![allow(dead_code, reason = "each test uses some of it")]
-#![allow(clippy::panic, clippy::unwrap_used, reason = "a test fails by it")]
+//! Messages to publish, and queues with their content.
+#![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -9,27 +9,27 @@ use lapin::message::BasicGetMessage;
 use lapin::options::{BasicGetOptions, ExchangeDeclareOptions, QueueBindOptions, QueueDeclareOptions};
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use lapin::{Channel, Connection, ConnectionProperties, ExchangeKind};
-use sendoff::{Delivery, Outcome, Uuid};
+use sendoff::{Outcome, Outgoing, Uuid};
 use sendoff_sink_rabbitmq::{RabbitMqConfig, RabbitMqSink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 
 /// A message with this topic, which is its routing key.
-pub(crate) fn message(topic: &str) -> Delivery {
-    Delivery {
+pub(crate) fn message(topic: &str) -> Outgoing {
+    Outgoing {
         created_at: SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000),
-        ..delivery(topic, "{}")
+        ..outgoing(topic, "{}")
     }
 }
 
-pub(crate) fn batch(topics: impl IntoIterator<Item = impl ToString>) -> Vec<Arc<Delivery>> {
+pub(crate) fn batch(topics: impl IntoIterator<Item = impl ToString>) -> Vec<Arc<Outgoing>> {
     topics
         .into_iter()
         .map(|topic| Arc::new(message(&topic.to_string())))
         .collect()
 }
 
-pub(crate) fn ids(batch: &[Arc<Delivery>]) -> Vec<String> {
-    batch.iter().map(|delivery| delivery.id.to_string()).collect()
+pub(crate) fn ids(batch: &[Arc<Outgoing>]) -> Vec<String> {
+    batch.iter().map(|outgoing| outgoing.id.to_string()).collect()
 }
 
 /// A name that no other test uses.
@@ -68,7 +68,7 @@ pub(crate) fn down(outcome: &Outcome, words: &[&str]) {
     assert!(words.iter().all(|word| reason.text().contains(word)), "{reason:?}");
 }
 
-/// Somebody who declares and consumes.
+/// A client that declares and consumes.
 pub(crate) struct Consumer {
     pub(crate) channel: Channel,
     _connection: Connection,
@@ -83,7 +83,7 @@ impl Consumer {
         }
     }
 
-    /// A durable queue of its own.
+    /// A new durable queue.
     pub(crate) async fn queue(&self, arguments: &[(&str, AMQPValue)]) -> String {
         let queue = name("queue");
         let mut table = FieldTable::default();
@@ -128,7 +128,7 @@ impl Consumer {
             .unwrap()
     }
 
-    /// All that is in a queue, by message id, in order.
+    /// The ids of all messages in a queue, in order.
     pub(crate) async fn drain(&self, queue: &str) -> Vec<String> {
         let mut ids = Vec::new();
         while let Some(message) = self.get(queue).await {

@@ -1,9 +1,9 @@
-//! A cluster: each command goes to the node that has its key.
+//! A cluster: each command goes to the node of its key.
 //!
-//! The driver has connections to clusters, too. They are not used, because one switch of theirs makes them follow slots that
-//! move and also send a command again whose answer was lost, which may be a second copy that nobody knows of; and because all
-//! their nodes wait while one of them is mended. Here nodes are links of their own, and only what surely was not carried out
-//! is sent on.
+//! The driver also has cluster connections. They are not used for two reasons: the setting that follows moved slots
+//! also sends a command again after its answer was lost, which may create an unnoticed second copy; and all nodes wait
+//! while one of them is reconnected. Here every node has its own link, and a command is redirected only if it surely
+//! was not executed.
 
 mod node;
 mod places;
@@ -20,32 +20,32 @@ use tokio::time::{sleep, timeout};
 
 use self::node::Node;
 pub(crate) use self::places::Address;
-use self::places::Places;
-use crate::dial::Dialer;
+use self::places::Positions;
+use crate::connect::Connector;
 use crate::error::{self, Lack};
 
-/// How often a command goes where it is sent to, and how long it waits before it does the first time; twice as long each time
-/// after that. Nodes need a moment to agree.
+/// How often a command follows a redirection, and the first pause before it does; every further pause is twice as long.
+/// Nodes need a moment to agree.
 const TURNS: u32 = 6;
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// After so many calls in a row that no node has answered the cluster is looked for anew, by its settings.
+/// After this many calls in a row without an answer from any node, the cluster is looked up again from the settings.
 const UNHEARD: u32 = 2;
 
 pub(crate) struct Cluster {
-    /// Of the node that the settings name.
-    dialer: Dialer,
-    places: Mutex<Places>,
+    /// For the node in the settings.
+    connector: Connector,
+    places: Mutex<Positions>,
     nodes: Mutex<HashMap<Address, Arc<Node>>>,
-    /// Something has shown that places may have changed.
+    /// Whether slots may have moved.
     stale: AtomicBool,
-    /// How many calls in a row no node has answered.
+    /// How many calls in a row had no answer from any node.
     unheard: AtomicU32,
 }
 
 /// A command without an answer.
 struct Open {
-    /// Its place among those of the call.
+    /// Its index in the call.
     at: usize,
     command: Cmd,
     route: Route,
@@ -54,26 +54,26 @@ struct Open {
 /// Where to send a command.
 #[derive(Clone, PartialEq, Eq, Hash)]
 enum Route {
-    /// To the node that has its key, as far as we know.
+    /// To the node that, as far as is known, has its key.
     ByKey,
-    /// To this one, which was told to have it.
+    /// To this node, which has the slot according to MOVED.
     To(Address),
-    /// To this one, which is about to get it.
+    /// To this node, which is importing the slot according to ASK.
     Asking(Address),
 }
 
-/// What a node said, or why it could not be asked.
+/// The answer of a node, or why it could not be reached.
 type Answer = Result<RedisResult<Value>, Refusal>;
 
 impl Cluster {
-    /// Finds out which node has which slots.
-    pub(crate) async fn find(dialer: &Dialer) -> Result<Self, Refusal> {
-        let address = dialer.address();
-        let link = dialer.server().await?;
-        let places = Places::ask(&link, &address).await?;
-        let node = Node::new(dialer.clone(), Some(link));
+    /// Connects, and asks which node has which slots.
+    pub(crate) async fn find(connector: &Connector) -> Result<Self, Refusal> {
+        let address = connector.address();
+        let link = connector.server().await?;
+        let places = Positions::ask(&link, &address).await?;
+        let node = Node::new(connector.clone(), Some(link));
         Ok(Self {
-            dialer: dialer.clone(),
+            connector: connector.clone(),
             places: Mutex::new(places),
             nodes: Mutex::new(HashMap::from([(address, Arc::new(node))])),
             stale: AtomicBool::new(false),
@@ -81,11 +81,11 @@ impl Cluster {
         })
     }
 
-    /// Sends all commands at once and returns each one's answer.
+    /// Sends all commands together, and returns the answer of each.
     pub(crate) async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if self.stale.swap(false, Ordering::Relaxed) {
-            // What it does not find out is found out by commands that are sent on.
-            let _ = timeout(self.dialer.patience(), self.look_again()).await;
+            // If this misses a moved slot, a redirection will show it.
+            let _ = timeout(self.connector.patience(), self.look_again()).await;
         }
         let mut answers = vec![Err(Lack::Settled(error::strange())); commands.len()];
         let mut heard = commands.is_empty();
@@ -113,7 +113,7 @@ impl Cluster {
             if again.is_empty() {
                 break;
             }
-            // In the order in which they came: those of a node share one pipeline.
+            // In their original order: commands for one node share a pipeline.
             again.sort_unstable_by_key(|each| each.at);
             open = again;
             sleep(PAUSE * 2_u32.pow(turn)).await;
@@ -122,7 +122,7 @@ impl Cluster {
         answers
     }
 
-    /// Sends each where it is to go, all nodes at the same time. Tells who has answered, too.
+    /// Sends each command to its node, all nodes at the same time. Also returns which node answered.
     async fn send_once(&self, open: Vec<Open>) -> Vec<(Open, Address, Answer)> {
         let mut groups: HashMap<(Address, bool), Vec<Open>> = HashMap::new();
         for each in open {
@@ -158,12 +158,12 @@ impl Cluster {
         answers.into_iter().skip(first).step_by(step).map(Ok).collect()
     }
 
-    /// Where a command has to go on to, if its answer says so; and what else the answer teaches.
+    /// The next route of a command, if its answer is a redirection. Notes what else the answer shows.
     fn follow(&self, command: &Cmd, from: &Address, answer: &Answer) -> Option<Route> {
         let refusal = match answer {
             Ok(Ok(Value::ServerError(refusal))) => refusal,
             Ok(Ok(_)) => return None,
-            // Another node may have taken its place.
+            // Another node may have taken over.
             Ok(Err(_)) | Err(_) => {
                 self.stale.store(true, Ordering::Relaxed);
                 return None;
@@ -195,15 +195,15 @@ impl Cluster {
         self.unheard.store(unheard, Ordering::Relaxed);
     }
 
-    /// Asks the nodes, until one tells, which of them has which slots now.
+    /// Asks the nodes, until one answers, which node has which slots now.
     async fn look_again(&self) {
         let mut known: Vec<(Address, Arc<Node>)> = self.known();
-        // Those that have answered lately do so at once.
+        // Nodes with an open link answer soonest.
         known.sort_by_key(|(_, node)| !node.is_linked());
         for (address, node) in known {
             let Ok(link) = node.link().await else { continue };
-            if let Ok(places) = Places::ask(&link, &address).await {
-                lock(&self.nodes).retain(|address, _| places.have(address) || *address == self.dialer.address());
+            if let Ok(places) = Positions::ask(&link, &address).await {
+                lock(&self.nodes).retain(|address, _| places.have(address) || *address == self.connector.address());
                 *lock(&self.places) = places;
                 return;
             }
@@ -220,10 +220,10 @@ impl Cluster {
 
     fn owner(&self, command: &Cmd) -> Address {
         let owner = lock(&self.places).of(command);
-        // Any of them knows better.
+        // Any node can redirect the command.
         owner.unwrap_or_else(|| {
             let linked = self.known().into_iter().find(|(_, node)| node.is_linked());
-            linked.map_or_else(|| self.dialer.address(), |(address, _)| address)
+            linked.map_or_else(|| self.connector.address(), |(address, _)| address)
         })
     }
 
@@ -231,11 +231,11 @@ impl Cluster {
         let mut nodes = lock(&self.nodes);
         let node = nodes
             .entry(address.clone())
-            .or_insert_with(|| Arc::new(Node::new(self.dialer.at(address), None)));
+            .or_insert_with(|| Arc::new(Node::new(self.connector.at(address), None)));
         Arc::clone(node)
     }
 
-    /// Asks the nodes for anything, until one answers.
+    /// Pings the nodes until one answers.
     pub(crate) async fn ping(&self) -> RedisResult<Value> {
         let mut answer = Ok(Value::Nil);
         for (_, node) in self.known() {
@@ -252,7 +252,7 @@ impl Cluster {
         self.unheard.load(Ordering::Relaxed) < UNHEARD
     }
 
-    /// Ends all its connections, whoever still uses them.
+    /// Closes all its connections, even if they are in use.
     pub(crate) fn end(&self) {
         self.unheard.store(UNHEARD, Ordering::Relaxed);
         for (_, node) in self.known() {
@@ -261,7 +261,7 @@ impl Cluster {
     }
 }
 
-/// What an answer means for a message that hangs on it.
+/// The value of an answer, or what its lack means for the message.
 fn judged(answer: Answer) -> Result<Value, Lack> {
     match answer {
         Ok(answer) => error::judged(answer, true),
@@ -269,7 +269,7 @@ fn judged(answer: Answer) -> Result<Value, Lack> {
     }
 }
 
-/// Where a MOVED or an ASK leads to: `3999 127.0.0.1:6381`.
+/// The address in a MOVED or an ASK: `3999 127.0.0.1:6381`.
 fn told(refusal: &ServerError, from: &Address) -> Option<Address> {
     let (_slot, address) = refusal.details()?.split_once(' ')?;
     Address::parse(address.trim(), from)

@@ -1,4 +1,4 @@
-//! One node of a cluster: a link to it, made when it is needed.
+//! One node of a cluster, with a link that is opened when it is needed.
 
 use std::io;
 use std::sync::Arc;
@@ -8,15 +8,15 @@ use sendoff_wire::Refusal;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout};
 
-use crate::dial::Dialer;
+use crate::connect::Connector;
 use crate::error;
 use crate::link::Link;
 
-/// After a node could not be reached it is not tried again for so long: the messages of others would wait for it.
+/// How long an unreachable node is not tried again: otherwise messages for other nodes would wait for it.
 const REST: Duration = Duration::from_millis(250);
 
 pub(super) struct Node {
-    dialer: Dialer,
+    connector: Connector,
     state: Mutex<State>,
 }
 
@@ -27,18 +27,18 @@ struct State {
 }
 
 impl Node {
-    pub(super) fn new(dialer: Dialer, link: Option<Link>) -> Self {
+    pub(super) fn new(connector: Connector, link: Option<Link>) -> Self {
         let state = State {
             link: link.map(Arc::new),
             refused: None,
         };
         Self {
-            dialer,
+            connector,
             state: Mutex::new(state),
         }
     }
 
-    /// The link there is, or a new one, by one try.
+    /// The open link, or a new one, with one attempt.
     pub(super) async fn link(&self) -> Result<Arc<Link>, Refusal> {
         let mut state = self.state.lock().await;
         if let Some(link) = state.link.take_if(|link| link.is_usable()) {
@@ -51,15 +51,15 @@ impl Node {
         {
             return Err(refusal.clone());
         }
-        let patience = self.dialer.patience();
-        let dialled = match timeout(patience, self.dialer.server()).await {
-            Ok(dialled) => dialled,
+        let patience = self.connector.patience();
+        let connected = match timeout(patience, self.connector.server()).await {
+            Ok(connected) => connected,
             Err(_) => {
                 let late = io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {patience:?}"));
-                Err(error::unreachable(&self.dialer.address().to_string(), &late))
+                Err(error::unreachable(&self.connector.address().to_string(), &late))
             }
         };
-        match dialled {
+        match connected {
             Ok(link) => {
                 let link = Arc::new(link);
                 state.link = Some(Arc::clone(&link));
@@ -73,14 +73,14 @@ impl Node {
         }
     }
 
-    /// Whether there is a link that is not known to be broken. One that is being made is none yet.
+    /// Whether there is a link that is not known to be broken. A link that is being opened does not count.
     pub(super) fn is_linked(&self) -> bool {
         let state = self.state.try_lock();
         state.is_ok_and(|state| state.link.as_ref().is_some_and(|link| link.is_usable()))
     }
 
     pub(super) fn end(&self) {
-        // One that is being made ends with whoever makes it.
+        // A link that is being opened is closed by the task that opens it.
         if let Ok(mut state) = self.state.try_lock()
             && let Some(link) = state.link.take()
         {

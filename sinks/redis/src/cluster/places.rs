@@ -11,7 +11,7 @@ use sendoff_wire::Refusal;
 use crate::error;
 use crate::link::Link;
 
-/// Where a node listens.
+/// The address of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Address {
     pub(crate) host: Arc<str>,
@@ -19,7 +19,7 @@ pub(crate) struct Address {
 }
 
 impl Address {
-    /// `host:port`, as nodes write it. One that leaves the host out means that of the node that says so.
+    /// Parses `host:port`, as nodes write it. Without a host it is the host of the node that sent it.
     pub(super) fn parse(text: &str, from: &Self) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         Some(Self {
@@ -38,7 +38,7 @@ impl fmt::Display for Address {
 fn host_of(host: &str, from: &Address) -> Option<Arc<str>> {
     match host {
         "" => Some(Arc::clone(&from.host)),
-        // It does not know it itself yet.
+        // The node does not know its own address yet.
         "?" => None,
         host => Some(host.into()),
     }
@@ -46,11 +46,11 @@ fn host_of(host: &str, from: &Address) -> Option<Arc<str>> {
 
 /// The node of each slot.
 #[derive(Debug, Default)]
-pub(super) struct Places {
+pub(super) struct Positions {
     by_slot: HashMap<Slot, Address>,
 }
 
-impl Places {
+impl Positions {
     /// Asks a node.
     pub(super) async fn ask(link: &Link, from: &Address) -> Result<Self, Refusal> {
         let mut command = redis::cmd("CLUSTER");
@@ -63,8 +63,8 @@ impl Places {
         }
     }
 
-    /// Ranges: the first slot, the last one, the node that has them, and its replicas. What makes no sense is passed over: a
-    /// slot that is not there is asked for at any node.
+    /// Parses ranges: the first slot, the last slot, the node that has them, and its replicas. Invalid entries are
+    /// skipped: commands for an unknown slot go to any node.
     fn parse(told: &Value, from: &Address) -> Self {
         let mut places = Self::default();
         let ranges = if let Value::Array(ranges) = told {
@@ -84,12 +84,12 @@ impl Places {
         places
     }
 
-    /// The node for the key of a command, which is its first argument.
+    /// The node for the key of a command. The key is the first argument.
     pub(super) fn of(&self, command: &Cmd) -> Option<Address> {
         self.by_slot.get(&slot(command)?).cloned()
     }
 
-    /// Notes that it has moved.
+    /// Notes that the slot of a command has moved.
     pub(super) fn put(&mut self, command: &Cmd, address: Address) {
         if let Some(slot) = slot(command) {
             self.by_slot.insert(slot, address);
@@ -175,21 +175,21 @@ mod tests {
             range(16_383, 99_999_999, node(name("?"), 7003)),
             range(-5, -1, node(name("10.0.0.9"), 7009)),
         ]);
-        let places = Places::parse(&told, &from());
+        let places = Positions::parse(&told, &from());
         assert_eq!(places.by_slot.len(), 16_383);
         let of = |key: &str| text(places.of(redis::cmd("XADD").arg(key)));
-        // The slots of these keys are in the specification of clusters.
+        // The cluster specification gives the slots of these keys.
         assert_eq!(of("123456789").as_deref(), Some("first.example:7002"));
         assert_eq!(of("foo").as_deref(), Some("first.example:7002"));
         assert_eq!(of("bar").as_deref(), Some("10.0.0.1:7001"));
         assert_eq!(of("{bar}.and.more"), of("bar"));
         assert!(!places.have(&from()) && places.of(&redis::cmd("PING")).is_none());
-        assert!(Places::parse(&Value::Nil, &from()).by_slot.is_empty());
+        assert!(Positions::parse(&Value::Nil, &from()).by_slot.is_empty());
     }
 
     #[test]
     fn what_has_moved_is_noted() {
-        let mut places = Places::default();
+        let mut places = Positions::default();
         let command = redis::cmd("XADD").arg("bar").take();
         places.put(&command, from());
         assert_eq!(places.of(&command), Some(from()));

@@ -1,26 +1,26 @@
-//! What tests of Redis begin with: messages, sinks, and commands for the server.
-#![allow(dead_code, reason = "each test uses some of it")]
-#![allow(clippy::unwrap_used, clippy::panic, reason = "in a test that is how it fails")]
+//! Messages, sinks, and commands for the server.
+#![allow(dead_code, reason = "not every test uses all of it")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed unwrap fails the test")]
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
-use sendoff::{Delivery, Outcome, Sink as _};
+use sendoff::{Outcome, Outgoing, Sink as _};
 use sendoff_sink_redis::{RedisConfig, RedisSink};
-use sendoff_testkit::delivery;
+use sendoff_testkit::outgoing;
 use sendoff_testkit::servers::Redis;
 use tokio::time::{Instant, sleep};
 
-pub(crate) fn message(topic: &str) -> Arc<Delivery> {
-    Arc::new(delivery(topic, r#"{"card":"canary"}"#))
+pub(crate) fn message(topic: &str) -> Arc<Outgoing> {
+    Arc::new(outgoing(topic, r#"{"card":"canary"}"#))
 }
 
 pub(crate) fn config(redis: &Redis) -> RedisConfig {
     RedisConfig::new(&redis.url()).unwrap()
 }
 
-/// Of a node of a cluster.
+/// Settings for a node of a cluster.
 pub(crate) fn cluster_config(redis: &Redis) -> RedisConfig {
     RedisConfig {
         cluster: true,
@@ -37,7 +37,7 @@ async fn connect(redis: &Redis) -> MultiplexedConnection {
     client.get_multiplexed_async_connection().await.unwrap()
 }
 
-/// Runs a command whose words have no spaces in them.
+/// Runs a command; its arguments must not contain spaces.
 pub(crate) async fn run<T: redis::FromRedisValue>(redis: &Redis, words: &str) -> T {
     let mut words = words.split(' ');
     let mut command = redis::cmd(words.next().unwrap());
@@ -47,12 +47,12 @@ pub(crate) async fn run<T: redis::FromRedisValue>(redis: &Redis, words: &str) ->
     command.query_async(&mut connect(redis).await).await.unwrap()
 }
 
-/// The words of an outcome that must be this, and must not tell what is in the message.
+/// The text of an outcome, which must be "down" and must not show the payload.
 #[track_caller]
 pub(crate) fn down(outcome: &Outcome) -> &str {
     match outcome {
         Outcome::SinkDown(reason) if !reason.text().contains("canary") => reason.text(),
-        other => panic!("not down, or talkative: {other:?}"),
+        other => panic!("not down, or the payload is shown: {other:?}"),
     }
 }
 

@@ -1,5 +1,5 @@
--- The Python relay stamps what it claims for a retry, and leaves its retry_after: what was stamped after that has come is on its
--- way there, until the stamp is stale.
+-- The Python relay stamps a row that it claims for a retry, and keeps its retry_after: a row with a stamp later than its
+-- retry_after is in flight there, until the stamp is stale.
 SELECT id, task_id, task_name, args, kwargs, options, retries, created_at, sentry_trace_id, sentry_baggage,
     structlog_context
 FROM celery_outbox

@@ -1,4 +1,4 @@
--- A limit that is not given lets all pass. Names are told apart by their case, whatever the table's collation.
+-- A condition that is NULL matches all rows. Names are case-sensitive, whatever the table's collation.
 SELECT id, task_name FROM celery_outbox_dead_letter
 WHERE dead_at < COALESCE(UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND, TIMESTAMP'9999-12-31 00:00:00')
     AND created_at < COALESCE(UTC_TIMESTAMP(6) - INTERVAL ? MICROSECOND, TIMESTAMP'9999-12-31 00:00:00')

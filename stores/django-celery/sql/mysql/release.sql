@@ -1,2 +1,2 @@
--- As if it had never been claimed: eligible for everybody at once.
+-- As if it had never been claimed: eligible for every relay now.
 UPDATE celery_outbox SET updated_at = NULL, retry_after = NULL WHERE id IN ({ids}) AND updated_at = ?

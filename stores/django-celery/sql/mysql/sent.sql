@@ -1,2 +1,2 @@
--- Whoever holds the row now: it was delivered.
+-- Whichever relay holds the row now: it was delivered.
 DELETE FROM celery_outbox WHERE id IN ({ids})

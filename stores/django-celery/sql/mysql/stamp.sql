@@ -1,2 +1,2 @@
--- A retry_after that stayed in the past would leave the row eligible while it is on its way.
+-- A retry_after in the past would leave the row eligible while it is in flight.
 UPDATE celery_outbox SET updated_at = ?, retry_after = NULL WHERE id IN ({ids})

@@ -1,8 +1,8 @@
--- Three ways to be eligible, each with the index that its table has for it: one condition with OR would walk the primary
--- key past every row that waits. Rows that another relay is just claiming are locked, and skipped. What is locked and not
--- among the first is let go at once.
--- The Python relay stamps what it claims for a retry, and leaves its retry_after: what was stamped after that has come is on its
--- way there, until the stamp is stale.
+-- Three ways to be eligible, each with its own index: one condition with OR would scan the primary key past every waiting
+-- row. Rows that another relay is claiming now are locked, and skipped. Locked rows beyond the limit are unlocked when
+-- this statement commits.
+-- The Python relay stamps a row that it claims for a retry, and keeps its retry_after: a row with a stamp later than its
+-- retry_after is in flight there, until the stamp is stale.
 WITH fresh AS (
     SELECT id FROM celery_outbox
     WHERE updated_at IS NULL AND schema_version BETWEEN 1 AND 1
@@ -21,7 +21,7 @@ WITH fresh AS (
     SELECT id FROM (SELECT id FROM fresh UNION ALL SELECT id FROM due UNION ALL SELECT id FROM stale) AS eligible
     ORDER BY id LIMIT $1
 )
--- A retry_after that stayed in the past would leave the row eligible while it is on its way.
+-- A retry_after in the past would leave the row eligible while it is in flight.
 UPDATE celery_outbox SET updated_at = statement_timestamp(), retry_after = NULL
 WHERE id = ANY (ARRAY(SELECT id FROM picked))
 RETURNING id, task_id, task_name, args::text, kwargs::text, options::text, retries, created_at, updated_at,

@@ -1,4 +1,4 @@
--- Only what this relay still holds: another one may have taken it over as stale.
+-- Only rows that this relay still holds: another relay may have taken them over as stale.
 UPDATE celery_outbox AS row
 SET retries = row.retries + 1, updated_at = statement_timestamp(),
     retry_after = statement_timestamp() + make_interval(secs => failed.delay)

@@ -1,4 +1,4 @@
--- A limit that is not given lets all pass.
+-- A condition that is NULL matches all rows.
 DELETE FROM celery_outbox_dead_letter WHERE id = ANY (ARRAY(
     SELECT id FROM celery_outbox_dead_letter
     WHERE dead_at < COALESCE(statement_timestamp() - make_interval(secs => $1), 'infinity')

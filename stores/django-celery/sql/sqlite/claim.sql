@@ -1,7 +1,7 @@
--- Three ways to be eligible, each with the index that its table has for it.
--- The Python relay stamps what it claims for a retry, and leaves its retry_after: what was stamped after that has come is on its
--- way there, until the stamp is stale.
--- A retry_after that stayed in the past would leave the row eligible while it is on its way.
+-- Three ways to be eligible, each with its own index.
+-- The Python relay stamps a row that it claims for a retry, and keeps its retry_after: a row with a stamp later than its
+-- retry_after is in flight there, until the stamp is stale.
+-- A retry_after in the past would leave the row eligible while it is in flight.
 UPDATE celery_outbox SET updated_at = ?1, retry_after = NULL
 WHERE id IN (
     SELECT id FROM (

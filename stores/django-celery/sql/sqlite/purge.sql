@@ -1,4 +1,4 @@
--- A limit that is not given lets all pass.
+-- A condition that is NULL matches all rows.
 DELETE FROM celery_outbox_dead_letter WHERE id IN (
     SELECT id FROM celery_outbox_dead_letter
     WHERE dead_at < COALESCE(strftime('%Y-%m-%d %H:%M:%f', 'now', ?1), '9999-12-31')

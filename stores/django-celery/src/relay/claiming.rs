@@ -68,7 +68,7 @@ impl Claiming {
                 Err(error) if self.once => return Err(error),
                 Err(error) => {
                     drop(room);
-                    tracing::warn!(event = "celery_claim_failed", %error, "trying again");
+                    tracing::warn!(event = "celery_claim_failed", %error, "claiming tasks failed; trying again");
                     pause = self.rest((pause * 2).min(LONGEST_PAUSE)).await;
                     continue;
                 }
@@ -78,10 +78,10 @@ impl Claiming {
             if found > 0 {
                 self.hand.claimed(found);
                 // Here, because whoever publishes has the broker wait.
-                let deliveries = claim.rows.iter().map(Row::delivery).collect();
+                let outgoing = claim.rows.iter().map(Row::outgoing).collect();
                 room.send(Claimed {
                     claim,
-                    deliveries,
+                    outgoing,
                     asked_at,
                 });
             } else {

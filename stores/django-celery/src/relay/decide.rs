@@ -28,7 +28,7 @@ impl<'a> Decision<'a> {
     /// A row that had all its attempts before it was claimed: `max_retries` was lowered, or a relay stopped in between.
     pub(super) fn exceeded(&mut self, row: &Row) {
         let reason = format!(
-            "{} attempts have failed, and max_retries is {}",
+            "{} attempts failed; max_retries is {}",
             row.retries, self.settings.max_retries
         );
         self.die(row, reason);

@@ -1,4 +1,4 @@
-//! What a relay has in hand, for its monitor.
+//! What a relay has in flight, for its monitor.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,7 +50,7 @@ impl Hand {
         let decided_at = *self.decided_at();
         monitor.beat(&Beat {
             at,
-            in_hand: self.rows.load(Ordering::Relaxed),
+            in_flight: self.rows.load(Ordering::Relaxed),
             broker_down,
             unsettled: decided_at.map(|decided_at| at - decided_at),
             stopping,

@@ -58,6 +58,8 @@ async fn purge(outbox: &DjangoOutbox, settings: &Settings) {
             let purged: u64 = purged.values().sum();
             tracing::info!(event = "celery_dead_letters_purged", purged);
         }
-        Err(error) => tracing::warn!(event = "celery_purge_failed", %error, "trying again later"),
+        Err(error) => {
+            tracing::warn!(event = "celery_purge_failed", %error, "purging dead letters failed; trying again later");
+        }
     }
 }

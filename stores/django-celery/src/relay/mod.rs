@@ -8,14 +8,14 @@ mod liveness;
 mod monitor;
 mod publish;
 mod publishing;
+mod quarantine;
 mod report;
 mod settings;
 mod settling;
-mod suspects;
 
 use std::sync::Arc;
 
-use sendoff::{Delivery, Error, ErrorKind, Result, Sink};
+use sendoff::{Error, ErrorKind, Outgoing, Result, Sink};
 use tokio::sync::{mpsc, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -44,7 +44,7 @@ pub struct DjangoRelay {
 struct Claimed {
     claim: Claim,
     /// The rows as tasks, in their order.
-    deliveries: Vec<Result<Arc<Delivery>>>,
+    outgoing: Vec<Result<Arc<Outgoing>>>,
     /// Before which they were asked for: the stamp is not older.
     asked_at: Instant,
 }
@@ -140,7 +140,7 @@ impl DjangoRelay {
 }
 
 fn panicked(error: tokio::task::JoinError) -> Error {
-    Error::new(ErrorKind::Backend, "a part of the relay stopped in the middle")
+    Error::new(ErrorKind::Backend, "a task of the relay panicked")
         .because(error.to_string())
-        .next_step("look for a panic above this line, and report it")
+        .next_step("find the panic above this line and report it as a bug")
 }

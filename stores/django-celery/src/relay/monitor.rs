@@ -19,7 +19,7 @@ pub struct Beat {
     /// When this was.
     pub at: Instant,
     /// Rows that it has claimed and not settled.
-    pub in_hand: usize,
+    pub in_flight: usize,
     /// The broker is down, so nothing is claimed.
     pub broker_down: bool,
     /// How long the oldest decision that is not written has waited.

@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::FutureExt as _;
-use sendoff::{Delivery, Outcome, Result, Sink};
+use sendoff::{Outcome, Outgoing, Result, Sink};
 use tokio::time::timeout;
 
 use super::Settings;
 use super::decide::Decision;
-use super::suspects::Suspects;
+use super::quarantine::QuarantinedRows;
 use crate::{Claim, Row, Settlement};
 
 /// What came of a claim.
@@ -22,26 +22,26 @@ pub(super) struct Published {
 /// Sends what can be sent, and decides about every row.
 pub(super) async fn publish(
     claim: &Claim,
-    deliveries: Vec<Result<Arc<Delivery>>>,
+    outgoing: Vec<Result<Arc<Outgoing>>>,
     sink: &dyn Sink,
     settings: &Settings,
-    suspects: &Suspects,
+    quarantined: &QuarantinedRows,
 ) -> Published {
     let mut rng = fastrand::Rng::new();
     let mut decision = Decision::new(settings);
     // What was on its way when the broker hung up may be what made it hang up. It goes apart from the rest, and alone if
     // that happens again: then it takes no other with it.
     let (mut together, mut apart, mut alone) = (Vec::with_capacity(claim.rows.len()), Vec::new(), Vec::new());
-    for (row, delivery) in claim.rows.iter().zip(deliveries) {
+    for (row, outgoing) in claim.rows.iter().zip(outgoing) {
         if row.retries >= settings.max_retries {
             decision.exceeded(row);
             continue;
         }
-        match delivery {
-            Ok(delivery) => match suspects.times(row.id) {
-                0 => together.push((row, delivery)),
-                1 => apart.push((row, delivery)),
-                _ => alone.push((row, delivery)),
+        match outgoing {
+            Ok(outgoing) => match quarantined.times(row.id) {
+                0 => together.push((row, outgoing)),
+                1 => apart.push((row, outgoing)),
+                _ => alone.push((row, outgoing)),
             },
             Err(error) => decision.failed(row, &error.to_string().into(), &mut rng),
         }
@@ -53,13 +53,13 @@ pub(super) async fn publish(
             put_off(some, &reason, &mut decision, &mut rng);
             continue;
         }
-        let batch: Vec<Arc<Delivery>> = some.iter().map(|(_, delivery)| Arc::clone(delivery)).collect();
+        let batch: Vec<Arc<Outgoing>> = some.iter().map(|(_, outgoing)| Arc::clone(outgoing)).collect();
         for ((row, _), outcome) in some.iter().zip(call(sink, &batch, limit).await) {
             match &outcome {
-                Outcome::Unknown(_) => suspects.add(row.id),
+                Outcome::Unknown(_) => quarantined.add(row.id),
                 // It was not tried.
                 Outcome::SinkDown(_) | Outcome::NotYet(_) => {}
-                Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) => suspects.clear(row.id),
+                Outcome::Delivered | Outcome::Temporary(_) | Outcome::Permanent(_) => quarantined.clear(row.id),
             }
             decision.answered(row, outcome, &mut rng);
         }
@@ -67,7 +67,7 @@ pub(super) async fn publish(
     for one in &alone {
         match decision.outage.clone() {
             Some(reason) => put_off(std::slice::from_ref(one), &reason, &mut decision, &mut rng),
-            None => publish_alone(one, sink, limit, &mut decision, suspects, &mut rng).await,
+            None => publish_alone(one, sink, limit, &mut decision, quarantined, &mut rng).await,
         }
     }
     Published {
@@ -76,7 +76,7 @@ pub(super) async fn publish(
     }
 }
 
-type OnItsWay<'a> = (&'a Row, Arc<Delivery>);
+type OnItsWay<'a> = (&'a Row, Arc<Outgoing>);
 
 /// A broker that is down need not be asked again: each time may take as long as `send_timeout`.
 fn put_off(rows: &[OnItsWay<'_>], reason: &str, decision: &mut Decision<'_>, rng: &mut fastrand::Rng) {
@@ -86,22 +86,22 @@ fn put_off(rows: &[OnItsWay<'_>], reason: &str, decision: &mut Decision<'_>, rng
 }
 
 async fn publish_alone(
-    (row, delivery): &OnItsWay<'_>,
+    (row, outgoing): &OnItsWay<'_>,
     sink: &dyn Sink,
     limit: Duration,
     decision: &mut Decision<'_>,
-    suspects: &Suspects,
+    quarantined: &QuarantinedRows,
     rng: &mut fastrand::Rng,
 ) {
-    match call(sink, std::slice::from_ref(delivery), limit).await.pop() {
+    match call(sink, std::slice::from_ref(outgoing), limit).await.pop() {
         // Thrice, and the last time nothing else was on its way: charged, so that it comes to an end.
         Some(Outcome::Unknown(reason)) => {
-            suspects.clear(row.id);
+            quarantined.clear(row.id);
             decision.failed(row, &reason, rng);
         }
         Some(outcome @ (Outcome::SinkDown(_) | Outcome::NotYet(_))) => decision.answered(row, outcome, rng),
         Some(outcome) => {
-            suspects.clear(row.id);
+            quarantined.clear(row.id);
             decision.answered(row, outcome, rng);
         }
         None => decision.failed(row, &"the sink gave no answer".into(), rng),
@@ -109,7 +109,7 @@ async fn publish_alone(
 }
 
 /// One outcome a message, whatever the sink does.
-async fn call(sink: &dyn Sink, batch: &[Arc<Delivery>], limit: Duration) -> Vec<Outcome> {
+async fn call(sink: &dyn Sink, batch: &[Arc<Outgoing>], limit: Duration) -> Vec<Outcome> {
     if batch.is_empty() {
         return Vec::new();
     }

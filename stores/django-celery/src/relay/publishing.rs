@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::hand::Hand;
 use super::publish::{Published, publish};
-use super::suspects::Suspects;
+use super::quarantine::QuarantinedRows;
 use super::{Claimed, Settings, Settling};
 use crate::{Claim, Settlement, Stamp};
 
@@ -43,7 +43,7 @@ type UnderWay = FuturesUnordered<BoxFuture<'static, (Stamp, Published)>>;
 
 impl Publishing {
     pub(super) async fn run(mut self) {
-        let suspects = Arc::new(Suspects::default());
+        let quarantined = Arc::new(QuarantinedRows::default());
         let mut under_way = UnderWay::new();
         let mut down: Option<Down> = None;
         let mut beats = interval(BEAT);
@@ -76,15 +76,15 @@ impl Publishing {
                         closed = true;
                         continue;
                     };
-                    let Claimed { claim, deliveries, asked_at } = claimed;
+                    let Claimed { claim, outgoing, asked_at } = claimed;
                     if stopping || down.is_some() || self.is_too_old(asked_at) {
                         self.release(claim).await;
                         continue;
                     }
                     let (sink, settings) = (Arc::clone(&self.sink), Arc::clone(&self.settings));
-                    let suspects = Arc::clone(&suspects);
+                    let quarantined = Arc::clone(&quarantined);
                     under_way.push(Box::pin(async move {
-                        let published = publish(&claim, deliveries, sink.as_ref(), &settings, &suspects).await;
+                        let published = publish(&claim, outgoing, sink.as_ref(), &settings, &quarantined).await;
                         (claim.stamp, published)
                     }));
                 }
@@ -97,7 +97,7 @@ impl Publishing {
             tracing::warn!(
                 event = "celery_stop",
                 batches = under_way.len(),
-                "stopped before the broker answered"
+                "the relay stopped before the broker answered"
             );
         }
         self.claims.close();
@@ -153,7 +153,7 @@ impl Publishing {
             tracing::warn!(
                 event = "broker_down",
                 reason,
-                "the broker is down: nothing is claimed until it answers"
+                "the broker is down; no tasks are claimed until it answers"
             );
             let pause = FIRST_PAUSE.min(self.settings.broker_outage_cooldown);
             *down = Some(Down {

@@ -63,7 +63,7 @@ impl Settings {
     /// [`ErrorKind::Invalid`] that names the one that cannot.
     pub fn validate(&self) -> Result<()> {
         let zero = |name: &str| {
-            Err(Error::new(ErrorKind::Invalid, format!("{name} cannot be 0")).next_step("give it a larger value"))
+            Err(Error::new(ErrorKind::Invalid, format!("{name} cannot be 0")).next_step("set a larger value"))
         };
         for (name, is_zero) in [
             ("batch_size", self.batch_size == 0),
@@ -83,8 +83,8 @@ impl Settings {
         }
         if self.stale_timeout <= self.send_timeout {
             return Err(Error::new(ErrorKind::Invalid, "stale_timeout_seconds is too short")
-                .because("rows would be taken over while the broker may still answer for them within send_timeout")
-                .next_step("make it a multiple of send_timeout"));
+                .because("rows would be taken over while the broker may still confirm them within send_timeout")
+                .next_step("set it to a multiple of send_timeout"));
         }
         Ok(())
     }

@@ -12,7 +12,7 @@ use crate::scratch::{STALE, Scratch};
 on_every_database! {
     what_is_fresh_due_or_stale_is_eligible_and_nothing_else
     a_claimed_row_carries_the_stamp_and_nobody_takes_it_again
-    neither_relay_takes_a_retry_that_the_other_has_in_hand
+    neither_relay_takes_a_retry_that_the_other_has_in_flight
     a_row_is_read_as_it_was_written
     many_claim_at_once_and_each_row_is_claimed_once
     tables_that_are_missing_are_told_with_djangos_command
@@ -63,7 +63,7 @@ async fn a_claimed_row_carries_the_stamp_and_nobody_takes_it_again(scratch: Scra
     );
 }
 
-async fn neither_relay_takes_a_retry_that_the_other_has_in_hand(scratch: Scratch) {
+async fn neither_relay_takes_a_retry_that_the_other_has_in_flight(scratch: Scratch) {
     let mut due = Vec::new();
     for _ in 0..4 {
         due.push(scratch.add(&scratch.stamp(-700), &scratch.stamp(-5), 1, 1).await);
@@ -111,12 +111,12 @@ async fn a_row_is_read_as_it_was_written(scratch: Scratch) {
     assert_eq!(row.args.replace(' ', ""), "[1,2.50]");
     assert_eq!(row.sentry_trace_id.as_deref(), Some("trace"));
     assert_eq!(row.structlog_context.as_deref(), Some(r#"{"u": 1}"#));
-    let delivery = row.delivery().unwrap();
-    assert_eq!(delivery.id.to_string(), row.task_id);
-    assert!(String::from_utf8_lossy(&delivery.payload).contains('\u{e4}'));
-    assert_eq!(delivery.headers.get("baggage"), Some("bag"));
+    let outgoing = row.outgoing().unwrap();
+    assert_eq!(outgoing.id.to_string(), row.task_id);
+    assert!(String::from_utf8_lossy(&outgoing.payload).contains('\u{e4}'));
+    assert_eq!(outgoing.headers.get("baggage"), Some("bag"));
     assert_eq!(
-        delivery.headers.len(),
+        outgoing.headers.len(),
         2,
         "workers get what the Python relay sends them"
     );

@@ -42,15 +42,21 @@ async fn dead_letters_come_back_as_if_they_were_new(scratch: Scratch) {
     let names = scratch
         .values("SELECT task_id FROM celery_outbox_dead_letter ORDER BY id")
         .await;
-    assert_eq!(scratch.outbox.replay(Some(&[dead[2], 999_999]), 10).await.unwrap(), 1);
+    assert_eq!(
+        scratch.outbox.retry_dead(Some(&[dead[2], 999_999]), 10).await.unwrap(),
+        1
+    );
     assert_eq!(
         scratch.values("SELECT task_id FROM celery_outbox").await,
         [names[2].clone()]
     );
-    assert_eq!(scratch.outbox.replay(Some(&[dead[3], dead[1]]), 1).await.unwrap(), 1);
-    assert_eq!(scratch.outbox.replay(Some(&[]), 10).await.unwrap(), 0);
-    assert_eq!(scratch.outbox.replay(None, 10).await.unwrap(), 2);
-    assert_eq!(scratch.outbox.replay(None, 10).await.unwrap(), 0);
+    assert_eq!(
+        scratch.outbox.retry_dead(Some(&[dead[3], dead[1]]), 1).await.unwrap(),
+        1
+    );
+    assert_eq!(scratch.outbox.retry_dead(Some(&[]), 10).await.unwrap(), 0);
+    assert_eq!(scratch.outbox.retry_dead(None, 10).await.unwrap(), 2);
+    assert_eq!(scratch.outbox.retry_dead(None, 10).await.unwrap(), 0);
     let back = scratch.values("SELECT task_id FROM celery_outbox ORDER BY id").await;
     assert_eq!(back, [&names[2], &names[1], &names[0], &names[3]].map(Clone::clone));
     assert_eq!(scratch.value("SELECT SUM(retries) FROM celery_outbox").await, "0");

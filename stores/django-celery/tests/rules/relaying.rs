@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::{Delivery, Error, ErrorKind, Outcome, Reason, Result, Sink};
+use sendoff::{Error, ErrorKind, Outcome, Outgoing, Reason, Result, Sink};
 use sendoff_store_django_celery::{DjangoConfig, DjangoOutbox, DjangoRelay, Report, Settings};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
@@ -22,7 +22,7 @@ on_every_database! {
     two_relays_share_the_work_and_send_nothing_twice
 }
 
-type Script = dyn Fn(&Delivery) -> Outcome + Send + Sync;
+type Script = dyn Fn(&Outgoing) -> Outcome + Send + Sync;
 
 /// Answers as the script says, and remembers whom it was given.
 struct Broker {
@@ -34,7 +34,7 @@ struct Broker {
 }
 
 impl Broker {
-    fn new(script: impl Fn(&Delivery) -> Outcome + Send + Sync + 'static) -> Self {
+    fn new(script: impl Fn(&Outgoing) -> Outcome + Send + Sync + 'static) -> Self {
         Self {
             script: Box::new(script),
             seen: Mutex::default(),
@@ -50,7 +50,7 @@ impl Broker {
 
 #[async_trait]
 impl Sink for Broker {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if self.hangs {
             std::future::pending::<()>().await;
         }
@@ -60,8 +60,8 @@ impl Sink for Broker {
             return vec![Outcome::SinkDown("nobody is there".into()); batch.len()];
         }
         let mut seen = self.seen.lock().unwrap();
-        seen.extend(batch.iter().map(|delivery| delivery.place.seq));
-        batch.iter().map(|delivery| (self.script)(delivery)).collect()
+        seen.extend(batch.iter().map(|outgoing| outgoing.row_ref.seq));
+        batch.iter().map(|outgoing| (self.script)(outgoing)).collect()
     }
 
     async fn check(&self) -> Result<()> {
@@ -128,7 +128,7 @@ async fn a_task_that_fails_backs_off_and_dies_with_its_reason(scratch: Scratch) 
     scratch
         .run(&format!("UPDATE celery_outbox SET options = '[]' WHERE id = {odd}"))
         .await;
-    let sink = Arc::new(Broker::new(move |delivery| match delivery.place.seq {
+    let sink = Arc::new(Broker::new(move |outgoing| match outgoing.row_ref.seq {
         id if id == bad => Outcome::Permanent("unroutable: nobody listens".into()),
         _ => Outcome::Delivered,
     }));
@@ -184,7 +184,7 @@ async fn a_broker_that_is_down_charges_nothing_and_is_waited_for(scratch: Scratc
 async fn a_task_that_comes_too_early_is_kept_and_costs_nothing(scratch: Scratch) {
     let ids = scratch.add_fresh(2).await;
     let late = ids[0];
-    let sink = Arc::new(Broker::new(move |delivery| match delivery.place.seq == late {
+    let sink = Arc::new(Broker::new(move |outgoing| match outgoing.row_ref.seq == late {
         true => Outcome::NotYet(Reason::new("at noon").retry_after(Duration::from_secs(900))),
         false => Outcome::Delivered,
     }));
@@ -262,7 +262,7 @@ async fn two_relays_share_the_work_and_send_nothing_twice(scratch: Scratch) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_task_that_makes_the_broker_hang_up_comes_to_an_end_and_takes_no_other_with_it() {
+async fn a_task_that_makes_the_broker_close_comes_to_an_end_and_takes_no_other_with_it() {
     let scratch = Scratch::sqlite().await;
     let ids = scratch.add_fresh(3).await;
     let bad = ids[1];
@@ -295,8 +295,8 @@ struct HangsUp {
 
 #[async_trait]
 impl Sink for HangsUp {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
-        let outcome = match batch.iter().any(|delivery| delivery.place.seq == self.bad) {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        let outcome = match batch.iter().any(|outgoing| outgoing.row_ref.seq == self.bad) {
             true => Outcome::Unknown("the broker hung up".into()),
             false => Outcome::Delivered,
         };
@@ -331,7 +331,7 @@ struct Counts {
 
 #[async_trait]
 impl Sink for Counts {
-    async fn publish(&self, batch: &[Arc<Delivery>]) -> Vec<Outcome> {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         let now = self.now.fetch_add(1, Ordering::SeqCst) + 1;
         self.most.fetch_max(now, Ordering::SeqCst);
         sleep(Duration::from_millis(100)).await;

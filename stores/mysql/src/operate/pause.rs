@@ -4,12 +4,12 @@ use mysql_async::params;
 use sendoff::Result;
 use sendoff::store::{Action, Pausable, PauseView};
 
-use super::change::{Act, places};
+use super::change::{Act, row_refs};
 use super::filter::like;
 use crate::conflict::transact;
 use crate::decode::{lossy_or_null, text, time_or_null};
 use crate::error::odd_answer;
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
 
 impl Inner {
@@ -24,10 +24,10 @@ impl Inner {
     pub(crate) async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
         let act = act("the pause could not be set", Action::Pause, what, who);
         let (kind, name) = what.kind_and_name();
-        transact!(self.operate_pool, act.what, lent => {
+        transact!(self.operate_pool, act.what, connection => {
             let values = params! { "kind" => kind, "name" => name, "who" => who };
-            match lent.change(act.what, self.texts.pause.first(), values).await {
-                Ok(set) => self.write_audit(&mut lent, &act, set).await.map(|set| set > 0),
+            match connection.change(act.what, self.texts.pause.first(), values).await {
+                Ok(set) => self.write_audit(&mut connection, &act, set).await.map(|set| set > 0),
                 Err(error) => Err(error),
             }
         })
@@ -35,24 +35,26 @@ impl Inner {
 
     pub(crate) async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
         let act = act("the pause could not be ended", Action::Resume, what, who);
-        transact!(self.operate_pool, act.what, lent => self.end_pause(&mut lent, &act, what).await)
+        transact!(self.operate_pool, act.what, connection => self.end_pause(&mut connection, &act, what).await)
     }
 
-    async fn end_pause(&self, lent: &mut Lent, act: &Act<'_>, what: &Pausable) -> Result<bool> {
+    async fn end_pause(&self, connection: &mut PooledConnection, act: &Act<'_>, what: &Pausable) -> Result<bool> {
         let sql = &self.texts.resume;
         let (kind, name) = what.kind_and_name();
-        let ended = lent
+        let ended = connection
             .change(act.what, sql.at(0), params! { "kind" => kind, "name" => name })
             .await?;
         if ended > 0 && kind == "topic" {
-            let waiting = lent
+            let waiting = connection
                 .rows(act.what, sql.at(1), params! { "topics" => topics(name) })
                 .await?;
-            if let Some(rows) = places(act.what, &waiting)? {
-                lent.change(act.what, sql.at(2), params! { "rows" => rows }).await?;
+            if let Some(rows) = row_refs(act.what, &waiting)? {
+                connection
+                    .change(act.what, sql.at(2), params! { "rows" => rows })
+                    .await?;
             }
         }
-        Ok(self.write_audit(lent, act, ended).await? > 0)
+        Ok(self.write_audit(connection, act, ended).await? > 0)
     }
 
     pub(crate) async fn pauses(&self) -> Result<Vec<PauseView>> {

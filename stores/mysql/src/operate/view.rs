@@ -27,9 +27,9 @@ impl Inner {
         let view = |row| {
             Ok(KeyView {
                 key: lossy_or_null(row, 0).unwrap_or_default(),
-                leg: lossy_or_null(row, 1).unwrap_or_default(),
+                sink: lossy_or_null(row, 1).unwrap_or_default(),
                 lane: number(what, row, 2)?,
-                held: count(number(what, row, 3)?),
+                blocked: count(number(what, row, 3)?),
                 head: text_or_null(what, row, 4)?.and_then(|id| id.parse().ok()),
                 state: text(what, row, 5)?,
                 due_at: time_or_null(what, row, 6)?,
@@ -37,6 +37,12 @@ impl Inner {
             })
         };
         rows.iter().map(view).collect()
+    }
+
+    pub(crate) async fn published_routes(&self) -> Result<Vec<String>> {
+        let what = "relays could not be listed";
+        let rows = self.operate_pool.rows(what, self.texts.relays.first(), ()).await?;
+        rows.iter().map(|row| text(what, row, 2)).collect()
     }
 
     pub(crate) async fn lane_views(&self) -> Result<Vec<LaneView>> {
@@ -63,10 +69,11 @@ impl Inner {
         let view = |row| {
             Ok(AuditView {
                 at: time_or_null(what, row, 0)?.ok_or_else(|| odd_answer(what, "a row has no time"))?,
-                who: lossy_or_null(row, 1).unwrap_or_default(),
-                action: lossy_or_null(row, 2).unwrap_or_default(),
-                filter: lossy_or_null(row, 3).unwrap_or_default(),
-                affected: count(number(what, row, 4)?),
+                login: lossy_or_null(row, 1),
+                who: lossy_or_null(row, 2).unwrap_or_default(),
+                action: lossy_or_null(row, 3).unwrap_or_default(),
+                filter: lossy_or_null(row, 4).unwrap_or_default(),
+                affected: count(number(what, row, 5)?),
             })
         };
         rows.iter().map(view).collect()

@@ -1,91 +1,86 @@
 //! Steps of a plan as statements take them: one JSON array a row, texts in hexadecimal.
 
-use sendoff::store::{DeathStep, KeepStep, Place, PlannedKeys, WaitStep};
+use sendoff::store::{DeathStep, KeepStep, PlannedKeys, RowRef, WaitStep};
 use serde_json::{Value, json};
 
 use crate::decode::{hex, id_hex, micros};
 
 pub(super) type Rows = Vec<Value>;
 
-/// Lane, seq, leg, id.
-pub(super) fn places(places: &[&Place]) -> Rows {
-    places
+/// Lane, seq, delivery, id.
+pub(super) fn row_refs(row_refs: &[&RowRef]) -> Rows {
+    row_refs
         .iter()
-        .map(|place| place_of(place, place.leg.as_deref().unwrap_or_default()).into())
+        .map(|row_ref| row_ref_of(row_ref, row_ref.sink.as_deref().unwrap_or_default()).into())
         .collect()
 }
 
-/// Lane, seq, the leg it waits for, id.
+/// Lane, seq, the delivery it waits for, id.
 pub(super) fn held<'a, 'b: 'a>(steps: impl Iterator<Item = &'a WaitStep<'b>>) -> Rows {
-    steps.map(|step| place_of(step.place, step.leg).into()).collect()
+    steps.map(|step| row_ref_of(step.row_ref, step.sink).into()).collect()
 }
 
-/// Lane, seq, leg, id, the leg that was confirmed.
+/// Lane, seq, delivery, id, the sinks that confirmed it as a JSON array.
 pub(super) fn copies(steps: &[KeepStep<'_>]) -> Rows {
     steps
         .iter()
-        .map(|step| with(step.place, [hex(step.leg).into()]))
+        .map(|step| with(step.row_ref, [hex(&step.sinks_json()).into()]))
         .collect()
 }
 
-/// The same of whole rows: ready ones have no leg, waiting ones their own.
-pub(super) fn whole_copies(places: &[&Place]) -> Rows {
-    let copy = |place: &&Place| with(place, [hex(place.leg.as_deref().unwrap_or_default()).into()]);
-    places.iter().map(copy).collect()
-}
-
-/// Lane, seq, the leg it had, id, the leg it waits for, state, delay, whether charged, error.
+/// Lane, seq, the delivery it had, id, the delivery it waits for, state, delay, whether charged, error, the attempts it had.
 pub(super) fn waits(steps: &[WaitStep<'_>]) -> Rows {
     steps
         .iter()
         .map(|step| {
             let rest = [
-                hex(step.leg).into(),
+                hex(step.sink).into(),
                 step.state_word().into(),
                 micros(step.delay).into(),
                 i32::from(step.charged).into(),
                 step.error.as_deref().map(hex).into(),
+                step.attempts.into(),
             ];
-            with(step.place, rest)
+            with(step.row_ref, rest)
         })
         .collect()
 }
 
-/// Lane, seq, the leg it had, id, the leg it dies at, reason, error, whether charged, whether it blocks.
+/// Lane, seq, the delivery it had, id, the delivery it dies at, reason, error, whether charged, whether it blocks.
 pub(super) fn deaths(steps: &[DeathStep<'_>]) -> Rows {
     steps
         .iter()
         .map(|step| {
             let rest = [
-                hex(step.leg).into(),
+                hex(step.sink).into(),
                 step.reason.as_str().into(),
                 hex(&step.error).into(),
                 i32::from(step.charged).into(),
                 i32::from(step.blocks).into(),
             ];
-            with(step.place, rest)
+            with(step.row_ref, rest)
         })
         .collect()
 }
 
-/// Lane, key, leg, seq.
+/// Lane, key, delivery, seq.
 pub(super) fn keys(keys: &PlannedKeys<'_>) -> Rows {
     keys.iter()
-        .map(|((lane, key, leg), seq)| json!([lane, hex(key), hex(leg), seq]))
+        .map(|((lane, key, sink), seq)| json!([lane, hex(key), hex(sink), seq]))
         .collect()
 }
 
-fn place_of(place: &Place, leg: &str) -> Vec<Value> {
+fn row_ref_of(row_ref: &RowRef, sink: &str) -> Vec<Value> {
     vec![
-        place.lane.into(),
-        place.seq.into(),
-        hex(leg).into(),
-        id_hex(&place.id).into(),
+        row_ref.lane.into(),
+        row_ref.seq.into(),
+        hex(sink).into(),
+        id_hex(&row_ref.id).into(),
     ]
 }
 
-fn with<const N: usize>(place: &Place, rest: [Value; N]) -> Value {
-    let mut row = place_of(place, place.leg.as_deref().unwrap_or_default());
+fn with<const N: usize>(row_ref: &RowRef, rest: [Value; N]) -> Value {
+    let mut row = row_ref_of(row_ref, row_ref.sink.as_deref().unwrap_or_default());
     row.extend(rest);
     row.into()
 }
@@ -93,24 +88,23 @@ fn with<const N: usize>(place: &Place, rest: [Value; N]) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sendoff::store::{Room, RowId};
+    use sendoff::store::{RowId, Table};
 
     #[test]
     fn a_row_is_named_by_the_id_as_its_table_has_it() {
-        let place = Place {
-            room: Room::Waiting,
+        let row_ref = RowRef {
+            table: Table::Waiting,
             lane: 3,
             seq: 7,
             id: RowId::from_text(b"Seven "),
-            leg: Some("a".into()),
-            spot: 0,
+            sink: Some("a".into()),
+            locator: 0,
         };
-        assert_eq!(places(&[&place]), [json!([3, 7, "61", "536576656E20"])]);
+        assert_eq!(row_refs(&[&row_ref]), [json!([3, 7, "61", "536576656E20"])]);
         let kept = KeepStep {
-            place: &place,
-            leg: "b",
+            row_ref: &row_ref,
+            sinks: vec!["b"],
         };
-        assert_eq!(copies(&[kept]), [json!([3, 7, "61", "536576656E20", "62"])]);
-        assert_eq!(whole_copies(&[&place]), [json!([3, 7, "61", "536576656E20", "61"])]);
+        assert_eq!(copies(&[kept]), [json!([3, 7, "61", "536576656E20", "5B2262225D"])]);
     }
 }

@@ -121,9 +121,9 @@ impl Stage {
         assert!(waited.await.is_ok(), "waited in vain: {what}");
     }
 
-    async fn emit_items(&self, count: usize) {
-        let mut tx = self.store.begin_items().await.unwrap();
-        tx.emit(&vec![message("item"); count]).await.unwrap();
+    async fn emit_jobs(&self, count: usize) {
+        let mut tx = self.store.begin_jobs().await.unwrap();
+        tx.emit(&vec![message("job"); count]).await.unwrap();
         tx.commit().await.unwrap();
     }
 }
@@ -135,13 +135,13 @@ async fn settling_is_done_again(conflict: Conflict) {
     let mut relay = Relay::new(stage.store.clone()).await;
     let read = relay.read(2).await;
     let lock = |at: usize| {
-        let place = &read[at].place;
+        let row_ref = &read[at].row_ref;
         format!(
             "SELECT 1 FROM outbox_message WHERE lane = {} AND seq = {} FOR UPDATE",
-            place.lane, place.seq
+            row_ref.lane, row_ref.seq
         )
     };
-    let settlements: Vec<_> = read.iter().map(|delivery| relay.settlement(delivery, &[])).collect();
+    let settlements: Vec<_> = read.iter().map(|outgoing| relay.settlement(outgoing, &[])).collect();
     let call = stage.store.settle(relay.owner, &settlements);
     let report = stage.meet(conflict, (&lock(1), &lock(0)), call).await;
     assert!(report.lost.is_empty());
@@ -150,34 +150,34 @@ async fn settling_is_done_again(conflict: Conflict) {
 
 async fn marking_is_done_again(conflict: Conflict) {
     let stage = Stage::new().await;
-    stage.emit_items(2).await;
-    let items = stage.store.claim_batch("w", 2, LEASE).await.unwrap();
-    let claims = [items[0].claim, items[1].claim];
-    let lock = |at: usize| format!("SELECT 1 FROM outbox_item WHERE seq = {} FOR UPDATE", claims[at].seq);
+    stage.emit_jobs(2).await;
+    let jobs = stage.store.claim_batch("w", 2, LEASE).await.unwrap();
+    let claims = [jobs[0].claim, jobs[1].claim];
+    let lock = |at: usize| format!("SELECT 1 FROM outbox_job WHERE seq = {} FOR UPDATE", claims[at].seq);
     let call = stage.store.mark_success("w", &claims);
     let lost = stage.meet(conflict, (&lock(1), &lock(0)), call).await;
     assert_eq!(lost, []);
-    assert_eq!(stage.store.item_counts().await.unwrap().total(), 0);
+    assert_eq!(stage.store.job_counts().await.unwrap().total(), 0);
 }
 
 /// A claim passes over rows that are locked. What it can meet is a lock on the place in the index where the end of its
 /// lease goes.
 async fn claiming_is_done_again(conflict: Conflict) {
     let stage = Stage::new().await;
-    stage.emit_items(2).await;
+    stage.emit_jobs(2).await;
     let seq = stage
         .scratch
-        .value("SELECT CAST(min(seq) AS CHAR) FROM outbox_item")
+        .value("SELECT CAST(min(seq) AS CHAR) FROM outbox_job")
         .await;
-    let place = "SELECT 1 FROM outbox_item FORCE INDEX (ix_outbox_item_due) \
+    let row_ref = "SELECT 1 FROM outbox_job FORCE INDEX (ix_outbox_job_due) \
         WHERE next_attempt_at > UTC_TIMESTAMP(6) + INTERVAL 1 SECOND FOR UPDATE";
-    let row = format!("SELECT 1 FROM outbox_item WHERE seq = {seq} FOR UPDATE");
+    let row = format!("SELECT 1 FROM outbox_job WHERE seq = {seq} FOR UPDATE");
     let call = stage.store.claim_batch("w", 2, LEASE);
-    let items = stage.meet(conflict, (place, &row), call).await;
+    let jobs = stage.meet(conflict, (row_ref, &row), call).await;
     // The row that the rival still had for a moment may have been passed over.
     let rest = stage.store.claim_batch("w", 2, LEASE).await.unwrap();
-    assert!(!items.is_empty());
-    assert_eq!(items.len() + rest.len(), 2);
+    assert!(!jobs.is_empty());
+    assert_eq!(jobs.len() + rest.len(), 2);
 }
 
 #[tokio::test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sendoff::store::{
-    DeadReason, LegSettlement, OperateStore, RelayStore, RetryState, Row, RowId, Settlement, Verdict, WorkStore,
+    DeadReason, DeliverySettlement, OperateStore, RelayStore, RetryState, Row, RowId, Settlement, Verdict, WorkStore,
 };
 
 use crate::scratch::{LEASE, Relay, Scratch, message};
@@ -36,22 +36,23 @@ async fn insert(scratch: &Scratch) {
     }
 }
 
-fn settlements(relay: &Relay, rows: &[Row], verdict: &Verdict) -> Vec<Settlement> {
+fn settlements(relay: &Relay, rows: &[Row], verdict: &Verdict, attempts: u32) -> Vec<Settlement> {
     let settlement = |row: &Row| {
-        let place = row.place().clone();
+        let row_ref = row.row_ref().clone();
         Settlement {
             epoch: relay
                 .grants
                 .iter()
-                .find(|grant| grant.lane == place.lane)
+                .find(|grant| grant.lane == row_ref.lane)
                 .unwrap()
                 .epoch,
-            legs: vec![LegSettlement {
-                leg: "sink".into(),
+            deliveries: vec![DeliverySettlement {
+                sink: "sink".into(),
                 verdict: verdict.clone(),
             }],
             key: Some("k".into()),
-            place,
+            attempts,
+            row_ref,
         }
     };
     rows.iter().map(settlement).collect()
@@ -81,21 +82,21 @@ async fn rows_are_settled_whatever_their_id_is() {
     };
     insert(&scratch).await;
     let page = relay.page(100).await;
-    let mut ids: Vec<RowId> = page.rows.iter().map(|row| row.place().id.clone()).collect();
+    let mut ids: Vec<RowId> = page.rows.iter().map(|row| row.row_ref().id.clone()).collect();
     assert_eq!(ids, expected);
     // From the ready table to the waiting one, and back into hand.
     store
-        .settle(relay.owner, &settlements(&relay, &page.rows, &retry))
+        .settle(relay.owner, &settlements(&relay, &page.rows, &retry, 0))
         .await
         .unwrap();
     let backlog = store.backlog().await.unwrap();
     assert_eq!((backlog.ready, backlog.due + backlog.waiting), (0, all), "{backlog:?}");
     let page = relay.page(100).await;
-    ids = page.rows.iter().map(|row| row.place().id.clone()).collect();
+    ids = page.rows.iter().map(|row| row.row_ref().id.clone()).collect();
     assert_eq!(ids, expected);
     // Once more, now where they are.
     store
-        .settle(relay.owner, &settlements(&relay, &page.rows, &retry))
+        .settle(relay.owner, &settlements(&relay, &page.rows, &retry, 1))
         .await
         .unwrap();
     assert_eq!(
@@ -106,7 +107,7 @@ async fn rows_are_settled_whatever_their_id_is() {
     );
     // To the dead letters, which an operator brings back.
     store
-        .settle(relay.owner, &settlements(&relay, &page.rows, &dead))
+        .settle(relay.owner, &settlements(&relay, &page.rows, &dead, 2))
         .await
         .unwrap();
     assert_eq!(store.backlog().await.unwrap().dead, all);
@@ -119,14 +120,14 @@ async fn rows_are_settled_whatever_their_id_is() {
     assert_eq!(back, all);
     // And away.
     store
-        .settle(relay.owner, &settlements(&relay, &page.rows, &Verdict::Delivered))
+        .settle(relay.owner, &settlements(&relay, &page.rows, &Verdict::Delivered, 0))
         .await
         .unwrap();
     assert_eq!(store.backlog().await.unwrap(), Default::default());
     insert(&scratch).await;
     let page = relay.page(100).await;
     store
-        .settle(relay.owner, &settlements(&relay, &page.rows, &Verdict::Delivered))
+        .settle(relay.owner, &settlements(&relay, &page.rows, &Verdict::Delivered, 0))
         .await
         .unwrap();
     assert_eq!(store.backlog().await.unwrap(), Default::default());
@@ -137,12 +138,12 @@ async fn rows_are_settled_whatever_their_id_is() {
 async fn a_hand_out_that_was_lost_is_never_taken_for_another() {
     let scratch = Scratch::new().await;
     let store = &scratch.store;
-    let mut tx = store.begin_items().await.unwrap();
-    tx.emit(&[message("item")]).await.unwrap();
+    let mut tx = store.begin_jobs().await.unwrap();
+    tx.emit(&[message("job")]).await.unwrap();
     tx.commit().await.unwrap();
     let lost = store.claim_batch("w", 1, LEASE).await.unwrap().remove(0).claim;
     scratch
-        .run("UPDATE outbox_item SET state = 'pending', claim = 0, attempts = 0, next_attempt_at = UTC_TIMESTAMP(6)")
+        .run("UPDATE outbox_job SET state = 'pending', claim = 0, attempts = 0, next_attempt_at = UTC_TIMESTAMP(6)")
         .await;
     let held = store.claim_batch("w", 1, LEASE).await.unwrap().remove(0).claim;
     assert_eq!(lost.seq, held.seq);

@@ -29,21 +29,21 @@ async fn keys_that_differ_by_case_accent_or_trailing_space_are_different_keys() 
     let mut relay = scratch.relay().await;
     let read = relay.read(2 * alike.len()).await;
     let of = |topic: &str, key: &str| {
-        let fits = |d: &&sendoff::Delivery| d.topic == topic && d.key.as_deref() == Some(key);
+        let fits = |d: &&sendoff::Outgoing| d.topic == topic && d.key.as_deref() == Some(key);
         read.iter().find(fits).unwrap()
     };
     // The head of one key fails and its follower is held. Every other key is free.
     relay.settle(of("head", "key"), &[("sink", retry())]).await;
-    relay.settle(of("follower", "key"), &[("sink", Verdict::Hold)]).await;
+    relay.settle(of("follower", "key"), &[("sink", Verdict::Blocked)]).await;
     let lanes: Vec<_> = relay.grants.iter().map(|grant| grant.lane).collect();
     let blocked = relay.store.blocked_keys(&lanes).await.unwrap();
     assert_eq!(blocked.iter().map(|key| &*key.key).collect::<Vec<_>>(), ["key"]);
     for key in &alike[1..] {
         relay.settle(of("head", key), &[("sink", retry())]).await;
-        relay.settle(of("follower", key), &[("sink", Verdict::Hold)]).await;
+        relay.settle(of("follower", key), &[("sink", Verdict::Blocked)]).await;
     }
     assert_eq!(relay.store.blocked_keys(&lanes).await.unwrap().len(), alike.len());
-    let held = "SELECT count(*) FROM outbox_waiting WHERE state = 'held' AND due_at IS NULL";
+    let held = "SELECT count(*) FROM outbox_waiting WHERE state = 'blocked' AND due_at IS NULL";
     assert_eq!(scratch.value(held).await, alike.len().to_string());
 }
 
@@ -60,16 +60,16 @@ async fn keys_that_look_alike_do_not_hold_each_other_in_one_lane() {
     let read = relay.read(600).await;
     let of = |key: &str| {
         read.iter()
-            .find(|delivery| delivery.key.as_deref() == Some(key))
+            .find(|outgoing| outgoing.key.as_deref() == Some(key))
             .unwrap()
     };
     let mut compared = 0;
     for (one, other) in &pairs {
         let (one, other) = (of(one), of(other));
-        if one.place.lane == other.place.lane {
+        if one.row_ref.lane == other.row_ref.lane {
             relay.settle(one, &[("sink", retry())]).await;
             assert!(
-                relay.settle(other, &[("sink", Verdict::Hold)]).await.woke,
+                relay.settle(other, &[("sink", Verdict::Blocked)]).await.woke,
                 "nothing holds {:?}",
                 other.key
             );
@@ -108,20 +108,20 @@ async fn payloads_of_any_bytes_and_texts_of_any_characters_come_back() {
     scratch.emit(&[make().idempotency_key(odd)]).await;
     let mut relay = scratch.relay().await;
     let read = relay.read(5).await;
-    for delivery in read.iter().filter(|delivery| delivery.topic != "empty") {
-        assert_eq!((delivery.topic.as_str(), delivery.key.as_deref()), (odd, Some(odd)));
-        assert_eq!(delivery.content_type(), odd);
-        assert_eq!(delivery.headers.get(odd), Some(odd));
-        assert_eq!(delivery.payload, payload);
+    for outgoing in read.iter().filter(|outgoing| outgoing.topic != "empty") {
+        assert_eq!((outgoing.topic.as_str(), outgoing.key.as_deref()), (odd, Some(odd)));
+        assert_eq!(outgoing.content_type(), odd);
+        assert_eq!(outgoing.headers.get(odd), Some(odd));
+        assert_eq!(outgoing.payload, payload);
     }
-    for delivery in &read {
-        relay.settle(delivery, &[(odd, retry())]).await;
+    for outgoing in &read {
+        relay.settle(outgoing, &[(odd, retry())]).await;
     }
     let error = "SELECT DISTINCT last_error FROM outbox_waiting";
     assert_eq!(scratch.value(error).await, "no 🔑");
     scratch.run("UPDATE outbox_waiting SET due_at = UTC_TIMESTAMP(6)").await;
-    for delivery in relay.read(5).await {
-        assert_eq!(delivery.place.leg.as_deref(), Some(odd));
-        assert!(delivery.topic == "empty" || delivery.payload == payload);
+    for outgoing in relay.read(5).await {
+        assert_eq!(outgoing.row_ref.sink.as_deref(), Some(odd));
+        assert!(outgoing.topic == "empty" || outgoing.payload == payload);
     }
 }

@@ -11,6 +11,7 @@ mod connection;
 mod hosts;
 mod ids;
 mod keys;
+mod limits;
 mod migrate;
 mod reader;
 mod rights;

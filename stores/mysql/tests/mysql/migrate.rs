@@ -9,10 +9,10 @@ use crate::scratch::{Scratch, connect, message};
 #[tokio::test]
 async fn a_migration_that_was_cut_off_anywhere_is_finished() {
     let script = Scratch::bare().await.store.migrations().remove(0).sql;
-    let places: Vec<usize> = script.match_indices("\nCREATE ").map(|(at, _)| at).collect();
-    assert!(places.len() > 15, "there is little to cut: {}", places.len());
+    let row_refs: Vec<usize> = script.match_indices("\nCREATE ").map(|(at, _)| at).collect();
+    assert!(row_refs.len() > 15, "there is little to cut: {}", row_refs.len());
     // After each of its statements that create something, but for the last.
-    for at in places.iter().skip(1).step_by(3) {
+    for at in row_refs.iter().skip(1).step_by(3) {
         let scratch = Scratch::bare().await;
         let script = scratch.store.migrations().remove(0).sql;
         let begun = &script[..*at];

@@ -17,23 +17,23 @@ async fn a_follower_of_a_late_commit_never_overtakes_it() {
             scratch
                 .emit(&[message("other").key("k2"), message("same").key("k")])
                 .await;
-            for delivery in relay.read(2).await {
-                relay.settle(&delivery, &[]).await;
+            for outgoing in relay.read(2).await {
+                relay.settle(&outgoing, &[]).await;
             }
         }
         late.commit().await.unwrap();
         scratch.emit(&[message("follower").key("k")]).await;
         let read = relay.read(2).await;
         assert_eq!(topics(&read), ["late", "follower"]);
-        for delivery in &read {
-            relay.settle(delivery, &[]).await;
+        for outgoing in &read {
+            relay.settle(outgoing, &[]).await;
         }
     }
 }
 
-/// More rows in hand than a page holds must not hide what is behind them, nor a late one among them.
+/// More rows in flight than a page holds must not hide what is behind them, nor a late one among them.
 #[tokio::test]
-async fn rows_in_hand_hide_neither_what_is_behind_nor_what_is_among_them() {
+async fn rows_in_flight_hide_neither_what_is_behind_nor_what_is_among_them() {
     let scratch = Scratch::new().await;
     let mut relay = scratch.relay().await;
     let mut late = scratch.store.begin().await.unwrap();

@@ -59,25 +59,25 @@ async fn a_producer_needs_insert_on_one_table_or_execute_on_one_procedure() {
 }
 
 #[tokio::test]
-async fn a_producer_of_items_needs_insert_on_one_table_or_execute_on_one_procedure() {
+async fn a_producer_of_jobs_needs_insert_on_one_table_or_execute_on_one_procedure() {
     let scratch = Scratch::new().await;
-    let mut inserts = user(&scratch, &["GRANT INSERT ON shop.outbox_item"]).await;
-    let insert = "INSERT INTO outbox_item (topic, payload) VALUES ('t', 'x')";
+    let mut inserts = user(&scratch, &["GRANT INSERT ON shop.outbox_job"]).await;
+    let insert = "INSERT INTO outbox_job (topic, payload) VALUES ('t', 'x')";
     inserts.query_drop(insert).await.unwrap();
-    inserts.query_drop("SELECT * FROM outbox_item").await.unwrap_err();
-    let execute = ["GRANT EXECUTE ON PROCEDURE shop.outbox_emit_item", "GRANT USAGE ON *.*"];
+    inserts.query_drop("SELECT * FROM outbox_job").await.unwrap_err();
+    let execute = ["GRANT EXECUTE ON PROCEDURE shop.outbox_emit_job", "GRANT USAGE ON *.*"];
     let mut calls = user(&scratch, &execute).await;
     // The parameters of outbox_emit, fourteen of them.
     let nulls = "NULL, NULL, NULL, 'key', NULL, NULL, NULL";
-    let call = format!("CALL outbox_emit_item('t', 'x', {nulls}, 'once', NULL, NULL, 7, 3)");
+    let call = format!("CALL outbox_emit_job('t', 'x', {nulls}, 'once', NULL, NULL, 7, 3)");
     let first: Option<String> = calls.query_first(call.as_str()).await.unwrap();
     assert!(first.is_some());
     let second: Option<String> = calls.query_first(call.as_str()).await.unwrap();
     assert_eq!(second, first, "the second one names the first");
     calls.query_drop(insert).await.unwrap_err();
-    let items = scratch.store.claim_batch("w", 10, LEASE).await.unwrap();
-    assert_eq!(items.len(), 2);
-    let called = items.iter().find(|item| Some(item.id.to_string()) == first).unwrap();
+    let jobs = scratch.store.claim_batch("w", 10, LEASE).await.unwrap();
+    assert_eq!(jobs.len(), 2);
+    let called = jobs.iter().find(|job| Some(job.id.to_string()) == first).unwrap();
     assert_eq!(
         (called.key.as_deref(), called.priority, called.max_attempts),
         (Some("key"), 7, 3)

@@ -7,8 +7,8 @@ use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, OptsBuilder};
 use sendoff::emit::Names;
 use sendoff::store::{
-    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
-    RelayStore, Row, SettleReport, Settlement, Verdict,
+    DeliverySettlement, EmitStore, LaneGrant, MigrateStore, Outgoing, OwnerId, Page, ReadRequest, Reader, RelayCard,
+    RelayStore, Row, RowRef, SettleReport, Settlement, Verdict,
 };
 use sendoff::{Message, Uuid};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
@@ -82,7 +82,7 @@ pub(crate) struct Relay {
     pub(crate) owner: OwnerId,
     pub(crate) grants: Vec<LaneGrant>,
     reader: Box<dyn Reader>,
-    settled: Vec<Place>,
+    settled: Vec<RowRef>,
 }
 
 impl Relay {
@@ -92,7 +92,7 @@ impl Relay {
 
     pub(crate) async fn with_lease(store: MysqlStore, lease: Duration) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, &RelayCard::named("test"), lease).await.unwrap();
+        store.register(owner, &RelayCard::named("test"), lease).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);
@@ -117,12 +117,12 @@ impl Relay {
     }
 
     /// Reads until so many messages have come.
-    pub(crate) async fn read(&mut self, count: usize) -> Vec<Delivery> {
+    pub(crate) async fn read(&mut self, count: usize) -> Vec<Outgoing> {
         let mut read = Vec::new();
         for _ in 0..1000 {
             for row in self.page(1000).await.rows {
                 match row {
-                    Row::Message(delivery) => read.push(Arc::unwrap_or_clone(delivery)),
+                    Row::Message(outgoing) => read.push(Arc::unwrap_or_clone(outgoing)),
                     other => panic!("not a message to deliver: {other:?}"),
                 }
             }
@@ -135,26 +135,27 @@ impl Relay {
         panic!("{} of {count} messages came", read.len());
     }
 
-    pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
-        let settlement = self.settlement(delivery, legs);
+    pub(crate) async fn settle(&mut self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> SettleReport {
+        let settlement = self.settlement(outgoing, deliveries);
         let report = self.store.settle(self.owner, &[settlement]).await.unwrap();
-        self.settled.push(delivery.place.clone());
+        self.settled.push(outgoing.row_ref.clone());
         report
     }
 
-    pub(crate) fn settlement(&self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> Settlement {
-        let lane = delivery.place.lane;
+    pub(crate) fn settlement(&self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> Settlement {
+        let lane = outgoing.row_ref.lane;
         Settlement {
-            place: delivery.place.clone(),
+            row_ref: outgoing.row_ref.clone(),
             epoch: self.grants.iter().find(|grant| grant.lane == lane).unwrap().epoch,
-            legs: legs
+            deliveries: deliveries
                 .iter()
-                .map(|(leg, verdict)| LegSettlement {
-                    leg: Arc::from(*leg),
+                .map(|(sink, verdict)| DeliverySettlement {
+                    sink: Arc::from(*sink),
                     verdict: verdict.clone(),
                 })
                 .collect(),
-            key: delivery.key.as_deref().map(Arc::from),
+            key: outgoing.key.as_deref().map(Arc::from),
+            attempts: outgoing.attempts,
         }
     }
 }
@@ -163,6 +164,6 @@ pub(crate) fn message(topic: &str) -> Message {
     Message::bytes(topic, "text/plain", topic.as_bytes().to_vec())
 }
 
-pub(crate) fn topics(deliveries: &[Delivery]) -> Vec<&str> {
-    deliveries.iter().map(|delivery| delivery.topic.as_str()).collect()
+pub(crate) fn topics(outgoing: &[Outgoing]) -> Vec<&str> {
+    outgoing.iter().map(|outgoing| outgoing.topic.as_str()).collect()
 }

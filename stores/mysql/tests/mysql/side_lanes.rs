@@ -22,12 +22,12 @@ async fn a_message_inserted_for_later_is_shown_at_once_and_comes_in_time() {
     scratch.run(&format!("{INSERT} ('past', 'x', '2020-01-01')")).await;
     let backlog = scratch.store.backlog().await.unwrap();
     assert_eq!((backlog.ready, backlog.waiting), (1, 2), "{backlog:?}");
-    let listed = scratch.store.list(&Filter::default(), 10, 0).await.unwrap().messages;
+    let listed = scratch.store.list(&Filter::default(), 10).await.unwrap().messages;
     let shown: Vec<_> = listed
         .iter()
         .map(|m| (m.status, m.topic.as_str(), m.detail.as_deref(), m.due_at.is_some()))
         .collect();
-    let scheduled = |topic| (Status::Pending, topic, Some("scheduled"), true);
+    let scheduled = |topic| (Status::Scheduled, topic, Some("scheduled"), true);
     assert_eq!(
         shown,
         [
@@ -74,13 +74,13 @@ async fn an_id_and_a_lane_are_given_to_whoever_leaves_them_out() {
     let read = relay.read(2).await;
     assert_eq!(topics(&read), ["a", "b"]);
     assert_eq!(
-        read[0].place.lane, read[1].place.lane,
+        read[0].row_ref.lane, read[1].row_ref.lane,
         "what a producer writes there is not kept"
     );
     assert_ne!(read[0].id, read[1].id);
-    for delivery in &read {
-        assert_eq!(delivery.id.get_version_num(), 7);
-        let age = delivery.created_at.elapsed().unwrap();
+    for outgoing in &read {
+        assert_eq!(outgoing.id.get_version_num(), 7);
+        let age = outgoing.created_at.elapsed().unwrap();
         assert!(age.as_secs() < 60, "{age:?}");
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use mysql_async::prelude::Queryable;
 use sendoff::store::{
-    Command, DeadReason, EmitStore, Filter, Hasten, LegSettlement, OperateStore, OwnerId, Pausable, ReadRequest,
-    RelayCard, RelayStore, RetryState, Settlement, Verdict, Windows,
+    Command, DeadReason, DeliverySettlement, EmitStore, Filter, OperateStore, OwnerId, Pausable, ReadRequest,
+    RelayCard, RelayStore, Retention, RetryOptions, RetryState, Settlement, Verdict,
 };
 use sendoff_store_mysql::MysqlStore;
 use tokio::task::JoinSet;
@@ -50,7 +50,7 @@ async fn emitter(store: MysqlStore, number: u64) -> sendoff::Result<()> {
 async fn relay(store: MysqlStore, number: u64, lanes: usize, stop: Arc<AtomicBool>) -> sendoff::Result<()> {
     let owner = OwnerId::random();
     store
-        .enlist(owner, &RelayCard::named(format!("relay {number}")), LEASE)
+        .register(owner, &RelayCard::named(format!("relay {number}")), LEASE)
         .await?;
     let grants = store.acquire(owner, lanes).await?;
     let mut reader = store.reader();
@@ -77,15 +77,16 @@ async fn relay(store: MysqlStore, number: u64, lanes: usize, stop: Arc<AtomicBoo
             .rows
             .iter()
             .map(|row| {
-                let sendoff::store::Row::Message(delivery) = row else {
+                let sendoff::store::Row::Message(outgoing) = row else {
                     panic!("{row:?}");
                 };
-                let lane = delivery.place.lane;
+                let lane = outgoing.row_ref.lane;
                 Settlement {
-                    place: delivery.place.clone(),
+                    row_ref: outgoing.row_ref.clone(),
                     epoch: grants.iter().find(|grant| grant.lane == lane).unwrap().epoch,
-                    legs: verdict(&mut rng, delivery.attempts),
-                    key: delivery.key.as_deref().map(Arc::from),
+                    deliveries: verdict(&mut rng, outgoing.attempts),
+                    key: outgoing.key.as_deref().map(Arc::from),
+                    attempts: outgoing.attempts,
                 }
             })
             .collect();
@@ -93,17 +94,17 @@ async fn relay(store: MysqlStore, number: u64, lanes: usize, stop: Arc<AtomicBoo
         for report in futures_all(parts.collect()).await {
             assert!(report?.lost.is_empty());
         }
-        settled = settlements.into_iter().map(|settlement| settlement.place).collect();
+        settled = settlements.into_iter().map(|settlement| settlement.row_ref).collect();
         let beat = store.heartbeat(owner, LEASE).await?;
         assert!(beat.alive);
         store.release_orphans(owner, &numbers).await?;
         store.clean(100).await?;
         store.evict().await?;
     }
-    store.retire(owner).await
+    store.deregister(owner).await
 }
 
-fn verdict(rng: &mut fastrand::Rng, attempts: u32) -> Vec<LegSettlement> {
+fn verdict(rng: &mut fastrand::Rng, attempts: u32) -> Vec<DeliverySettlement> {
     let verdict = match rng.u8(0..10) {
         _ if attempts > 2 => return Vec::new(),
         0..2 => Verdict::Retry {
@@ -112,7 +113,7 @@ fn verdict(rng: &mut fastrand::Rng, attempts: u32) -> Vec<LegSettlement> {
             charged: true,
             error: "try again".to_owned(),
         },
-        2 => Verdict::Hold,
+        2 => Verdict::Blocked,
         3 => Verdict::Dead {
             reason: DeadReason::Permanent,
             error: "no".to_owned(),
@@ -121,8 +122,8 @@ fn verdict(rng: &mut fastrand::Rng, attempts: u32) -> Vec<LegSettlement> {
         },
         _ => return Vec::new(),
     };
-    vec![LegSettlement {
-        leg: Arc::from("sink"),
+    vec![DeliverySettlement {
+        sink: Arc::from("sink"),
         verdict,
     }]
 }
@@ -155,12 +156,12 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
     let topic = Pausable::Topic("a".to_owned());
     while !stop.load(Ordering::Relaxed) {
         store.retry_dead(&everything, None, 20, &mut Command::by("ann")).await?;
-        let how = Hasten {
+        let how = RetryOptions {
             reset: true,
             scheduled: true,
         };
         store
-            .hasten(&everything, how, None, 20, &mut Command::by("ann"))
+            .retry_waiting(&everything, how, None, 20, &mut Command::by("ann"))
             .await?;
         store.reap_gone(Duration::from_secs(3600), "ann").await?;
         store.release_key("k1", None, "ann").await?;
@@ -171,7 +172,7 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
         store.resume(&topic, "ann").await?;
         store
             .clean_up(
-                &Windows {
+                &Retention {
                     delivered: None,
                     dead: Some(Duration::from_secs(3600)),
                     dedup: true,
@@ -181,7 +182,7 @@ async fn operator(store: MysqlStore, stop: Arc<AtomicBool>, acts: Arc<AtomicU64>
                 &mut Command::by("ann"),
             )
             .await?;
-        store.list(&everything, 10, 0).await?;
+        store.list(&everything, 10).await?;
         store.keys(10).await?;
         acts.fetch_add(1, Ordering::Relaxed);
     }

@@ -1,4 +1,4 @@
-//! A relay that is gone in the middle of a transaction, without a word: others take its lanes all the same.
+//! A relay vanishes in the middle of a transaction: other relays still take its lanes.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ fn retry() -> Verdict {
     }
 }
 
-/// A relay that has messages in hand and is about to make them wait.
+/// A relay that has messages in flight and is about to make them wait.
 async fn about_to_settle(scratch: &Scratch, store: MysqlStore, lease: Duration) -> (Relay, Vec<Settlement>) {
     scratch
         .emit(&[message("a").key("k"), message("b").key("k"), message("c")])
@@ -54,7 +54,7 @@ async fn until_locked(scratch: &Scratch, conn: &mut Conn, owner: OwnerId) {
 async fn taken_over(scratch: &Scratch) -> Duration {
     let began = Instant::now();
     let (other, store) = (OwnerId::random(), &scratch.store);
-    store.enlist(other, &RelayCard::named("other"), LEASE).await.unwrap();
+    store.register(other, &RelayCard::named("other"), LEASE).await.unwrap();
     let mut lanes = 0;
     while lanes < usize::from(store.lanes()) {
         assert!(began.elapsed() < PATIENCE, "{lanes} lanes were taken over");

@@ -26,7 +26,7 @@ async fn times_are_in_utc_whatever_the_zone_of_server_and_session() {
             message("now").expires_at(at),
         ])
         .await;
-    let listed = scratch.store.list(&Filter::default(), 10, 0).await.unwrap().messages;
+    let listed = scratch.store.list(&Filter::default(), 10).await.unwrap().messages;
     assert_eq!(listed.len(), 4);
     for stored in &listed {
         let age = stored.created_at.elapsed().unwrap_or_default();
@@ -37,7 +37,7 @@ async fn times_are_in_utc_whatever_the_zone_of_server_and_session() {
         }
     }
     let read = scratch.relay().await.read(2).await;
-    let expires = read.iter().find_map(|delivery| delivery.expires_at).unwrap();
+    let expires = read.iter().find_map(|outgoing| outgoing.expires_at).unwrap();
     let off = expires.duration_since(at).unwrap_or_else(|before| before.duration());
     assert!(off < Duration::from_millis(1), "{off:?}");
     let summary = scratch.store.summary().await.unwrap();

@@ -1,43 +1,30 @@
-//! What operators change: one transaction each, with its row in the audit.
+//! What operators change: each by one function, which also writes its row of the audit.
 
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-use sendoff::store::{Action, Command, Filter};
+use sendoff::store::{Command, Filter};
 use sendoff::{Error, ErrorKind, Result};
 use tokio_postgres::Row;
 use tokio_postgres::types::Type;
 
-use super::filter::Columns;
-use crate::decode::{column, number};
-use crate::pipeline::{Param, Statement};
-use crate::pool::Lent;
+use super::only;
+use crate::decode::{column, count, number};
+use crate::pipeline::Param;
 use crate::store::Inner;
 
-/// What an operator does, for the audit.
-pub(crate) struct Act<'a> {
-    /// What could not be done, should it fail.
-    pub(crate) what: &'a str,
-    pub(crate) action: Action,
-    /// To what, as JSON.
-    pub(crate) filter: String,
-    pub(crate) who: &'a str,
+/// A filter as the functions take it and the audit has it.
+pub(crate) fn as_json(what: &str, filter: &Filter) -> Result<String> {
+    serde_json::to_string(filter).map_err(|error| {
+        Error::new(ErrorKind::Invalid, what)
+            .because("the filter cannot be serialised")
+            .with_source(error)
+    })
 }
 
-impl<'a> Act<'a> {
-    pub(crate) fn new(what: &'a str, action: Action, filter: &Filter, who: &'a str) -> Result<Self> {
-        let filter = serde_json::to_string(filter).map_err(|error| {
-            Error::new(ErrorKind::Invalid, what)
-                .because("the filter does not serialise")
-                .with_source(error)
-        })?;
-        Ok(Self {
-            what,
-            action,
-            filter,
-            who,
-        })
-    }
+/// What a function did; its columns begin with the row of the audit, and how much that was.
+pub(crate) struct Done {
+    pub(crate) affected: u64,
+    pub(crate) row: Row,
 }
 
 impl Inner {
@@ -48,16 +35,8 @@ impl Inner {
         limit: usize,
         command: &mut Command,
     ) -> Result<u64> {
-        let who = command.who().to_owned();
-        let act = Act::new("dead letters could not be retried", Action::RetryDead, filter, &who)?;
-        let (filter, limit) = (Columns::new(filter), number(limit));
-        let mut params = filter.params();
-        params.push((&limit, Type::INT8));
-        params.push((&until, Type::TIMESTAMPTZ));
-        let (lent, moved) = self.begin_act(&act, &self.texts.retry_dead, params).await?;
-        let moved = moved.len() as u64;
-        self.end_batch(lent, &act, command, moved).await?;
-        Ok(moved)
+        let (what, sql) = ("dead letters could not be retried", &self.texts.retry_dead);
+        self.act_on_dead(what, sql, filter, until, limit, command).await
     }
 
     pub(crate) async fn discard_dead(
@@ -67,100 +46,53 @@ impl Inner {
         limit: usize,
         command: &mut Command,
     ) -> Result<u64> {
-        let who = command.who().to_owned();
-        let act = Act::new("dead letters could not be discarded", Action::DiscardDead, filter, &who)?;
-        let (filter, limit) = (Columns::new(filter), number(limit));
-        let mut params = filter.params();
-        params.push((&limit, Type::INT8));
-        params.push((&until, Type::TIMESTAMPTZ));
-        let (lent, gone) = self.begin_act(&act, &self.texts.discard_dead, params).await?;
-        self.let_go(&lent, act.what, &gone).await?;
-        let gone = gone.len() as u64;
-        self.end_batch(lent, &act, command, gone).await?;
-        Ok(gone)
+        let (what, sql) = ("dead letters could not be discarded", &self.texts.discard_dead);
+        self.act_on_dead(what, sql, filter, until, limit, command).await
     }
 
-    pub(crate) async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        let filter = Filter {
-            key: Some(key.to_owned()),
-            leg: leg.map(str::to_owned),
-            ..Filter::default()
-        };
-        let act = Act::new("the key could not be released", Action::ReleaseKey, &filter, who)?;
-        let params: Vec<Param<'_>> = vec![(&key, Type::TEXT), (&leg, Type::TEXT)];
-        let (lent, released) = self.begin_act(&act, &self.texts.release_key, params).await?;
-        self.let_go(&lent, act.what, &released).await?;
-        self.end_act(lent, &act, released.len() as u64).await
-    }
-
-    /// The followers of dead letters that do not block any more. What a relay is holding back at this very moment is
-    /// not seen here; it finds such rows by itself.
-    async fn let_go(&self, lent: &Lent, what: &str, rows: &[Row]) -> Result<()> {
-        let mut keys: BTreeSet<(i16, String, String)> = BTreeSet::new();
-        for row in rows {
-            if let Some(key) = column::<Option<String>>(what, row, 1)? {
-                keys.insert((column(what, row, 0)?, key, column(what, row, 2)?));
-            }
-        }
-        if keys.is_empty() {
-            return Ok(());
-        }
-        let lanes: Vec<i16> = keys.iter().map(|(lane, ..)| *lane).collect();
-        let names: Vec<&str> = keys.iter().map(|(_, key, _)| key.as_str()).collect();
-        let legs: Vec<&str> = keys.iter().map(|(.., leg)| leg.as_str()).collect();
-        let params: [Param<'_>; 3] = [
-            (&lanes, Type::INT2_ARRAY),
-            (&names, Type::TEXT_ARRAY),
-            (&legs, Type::TEXT_ARRAY),
-        ];
-        lent.go_on(what, &self.texts.follow_on, &params).await?;
-        Ok(())
-    }
-
-    /// Begins a transaction with this statement. Dropping the connection rolls back.
-    pub(crate) async fn begin_act(&self, act: &Act<'_>, sql: &str, params: Vec<Param<'_>>) -> Result<(Lent, Vec<Row>)> {
-        let lent = self.operate_pool.lend().await?;
-        let mut found = lent.begin(act.what, &[Statement { sql, params }]).await?;
-        Ok((lent, found.pop().unwrap_or_default()))
-    }
-
-    /// Writes the audit and commits.
-    pub(crate) async fn end_act(&self, lent: Lent, act: &Act<'_>, affected: u64) -> Result<u64> {
-        self.end_batch(lent, act, &mut Command::by(act.who), affected).await?;
-        Ok(affected)
-    }
-
-    /// The same for one batch of a command: the first writes its row of the audit, the others add to it.
-    pub(crate) async fn end_batch(
+    async fn act_on_dead(
         &self,
-        lent: Lent,
-        act: &Act<'_>,
+        what: &str,
+        sql: &str,
+        filter: &Filter,
+        until: Option<SystemTime>,
+        limit: usize,
         command: &mut Command,
-        affected: u64,
-    ) -> Result<()> {
-        let affected = i64::try_from(affected).unwrap_or(i64::MAX);
-        let (row, action) = (command.row(), act.action.as_str());
-        let audit = if row.is_some() {
-            Statement {
-                sql: &self.texts.audit_add,
-                params: vec![(&row, Type::INT8), (&affected, Type::INT8)],
-            }
-        } else {
-            Statement {
-                sql: &self.texts.audit,
-                params: vec![
-                    (&act.who, Type::TEXT),
-                    (&action, Type::TEXT),
-                    (&act.filter, Type::TEXT),
-                    (&affected, Type::INT8),
-                ],
-            }
-        };
-        let written = lent.commit(act.what, &[audit]).await?;
-        lent.give_back();
-        if let Some(row) = written.first().and_then(|rows| rows.first()) {
-            command.is_noted(column(act.what, row, 0)?);
-        }
-        Ok(())
+    ) -> Result<u64> {
+        let (filter, limit) = (as_json(what, filter)?, number(limit));
+        let params: [Param<'_>; 3] = [(&filter, Type::TEXT), (&limit, Type::INT8), (&until, Type::TIMESTAMPTZ)];
+        Ok(self.act(what, sql, &params, command).await?.affected)
+    }
+
+    pub(crate) async fn release_key(&self, key: &str, sink: Option<&str>, who: &str) -> Result<u64> {
+        let params: [Param<'_>; 2] = [(&key, Type::TEXT), (&sink, Type::TEXT)];
+        let (what, sql) = ("the key could not be released", &self.texts.release_key);
+        self.act_at_once(what, sql, &params, who).await
+    }
+
+    /// Calls a function that is one batch of a command: the first writes its row of the audit, the others add to it. `params` come
+    /// behind the name and before the row.
+    pub(crate) async fn act(&self, what: &str, sql: &str, params: &[Param<'_>], command: &mut Command) -> Result<Done> {
+        let (who, noted) = (command.who(), command.row());
+        let mut all: Vec<Param<'_>> = vec![(&who, Type::TEXT)];
+        all.extend_from_slice(params);
+        all.push((&noted, Type::INT8));
+        let done = self.call(what, sql, &all).await?;
+        command.is_noted(column(what, &done.row, 0)?);
+        Ok(done)
+    }
+
+    /// Calls a function that is a whole command. Returns how much it changed.
+    pub(crate) async fn act_at_once(&self, what: &str, sql: &str, params: &[Param<'_>], who: &str) -> Result<u64> {
+        let mut all: Vec<Param<'_>> = vec![(&who, Type::TEXT)];
+        all.extend_from_slice(params);
+        Ok(self.call(what, sql, &all).await?.affected)
+    }
+
+    async fn call(&self, what: &str, sql: &str, params: &[Param<'_>]) -> Result<Done> {
+        let mut rows = self.operate_pool.run(what, sql, params).await?;
+        let affected = count(column(what, only(what, &rows)?, 1)?);
+        let row = rows.swap_remove(0);
+        Ok(Done { affected, row })
     }
 }

@@ -13,7 +13,10 @@ impl Inner {
     pub(crate) async fn count(&self, filter: &Filter) -> Result<u64> {
         let what = "messages could not be counted";
         let filter = Columns::new(filter);
-        let rows = self.operate_pool.run(what, &self.texts.count, &filter.params()).await?;
+        let rows = self
+            .operate_pool
+            .run(what, &self.texts.count, &filter.with_dead())
+            .await?;
         column::<i64>(what, only(what, &rows)?, 0).map(count)
     }
 
@@ -25,9 +28,9 @@ impl Inner {
         let view = |row| {
             Ok(KeyView {
                 key: column(what, row, 0)?,
-                leg: column(what, row, 1)?,
+                sink: column(what, row, 1)?,
                 lane: column::<i16>(what, row, 2)?.into(),
-                held: count(column(what, row, 3)?),
+                blocked: count(column(what, row, 3)?),
                 head: column(what, row, 4)?,
                 state: column(what, row, 5)?,
                 due_at: column(what, row, 6)?,
@@ -35,6 +38,12 @@ impl Inner {
             })
         };
         rows.iter().map(view).collect()
+    }
+
+    pub(crate) async fn published_routes(&self) -> Result<Vec<String>> {
+        let what = "relays could not be listed";
+        let rows = self.operate_pool.run(what, &self.texts.relays, &[]).await?;
+        rows.iter().map(|row| column(what, row, 2)).collect()
     }
 
     pub(crate) async fn lane_views(&self) -> Result<Vec<LaneView>> {
@@ -62,10 +71,11 @@ impl Inner {
         let view = |row| {
             Ok(AuditView {
                 at: column(what, row, 0)?,
-                who: column(what, row, 1)?,
-                action: column(what, row, 2)?,
-                filter: column(what, row, 3)?,
-                affected: count(column(what, row, 4)?),
+                login: column(what, row, 1)?,
+                who: column(what, row, 2)?,
+                action: column(what, row, 3)?,
+                filter: column(what, row, 4)?,
+                affected: count(column(what, row, 5)?),
             })
         };
         rows.iter().map(view).collect()

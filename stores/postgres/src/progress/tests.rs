@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use proptest::prelude::*;
 use sendoff::Uuid;
-use sendoff::store::{Lane, LaneGrant, Place, ReadRequest, Room};
+use sendoff::store::{Lane, LaneGrant, ReadRequest, RowRef, Table};
 
 use super::*;
 use crate::decode::smallint;
@@ -34,7 +34,7 @@ struct Message {
     xid: usize,
     key: u8,
     inserted: usize,
-    in_hand: bool,
+    in_flight: bool,
     /// Whether it ever was returned.
     came: bool,
     settled: bool,
@@ -80,7 +80,7 @@ impl Server {
             xid,
             key,
             inserted: self.tick,
-            in_hand: false,
+            in_flight: false,
             came: false,
             settled: false,
         });
@@ -163,9 +163,9 @@ struct Simulation {
     now: Instant,
     /// Per key, the latest insertion among what was returned.
     newest: BTreeMap<u8, usize>,
-    in_hand: Vec<Place>,
-    settled: Vec<Place>,
-    forgotten: Vec<Place>,
+    in_flight: Vec<RowRef>,
+    settled: Vec<RowRef>,
+    forgotten: Vec<RowRef>,
     questions: usize,
     stretches: usize,
     more: bool,
@@ -193,7 +193,7 @@ impl Simulation {
             open: Vec::new(),
             now: Instant::now(),
             newest: BTreeMap::new(),
-            in_hand: Vec::new(),
+            in_flight: Vec::new(),
             settled: Vec::new(),
             forgotten: Vec::new(),
             questions: 0,
@@ -221,26 +221,26 @@ impl Simulation {
             Step::Wait { millis } => self.now += Duration::from_millis(millis),
             Step::Read => self.read(rest),
             Step::Settle { count } => {
-                for _ in 0..count.min(self.in_hand.len()) {
-                    let place = self.in_hand.remove(0);
-                    self.server.messages[index(place.seq)].settled = true;
-                    self.settled.push(place);
+                for _ in 0..count.min(self.in_flight.len()) {
+                    let row_ref = self.in_flight.remove(0);
+                    self.server.messages[index(row_ref.seq)].settled = true;
+                    self.settled.push(row_ref);
                 }
             }
             Step::Forget { slot } => {
-                if !self.in_hand.is_empty() {
-                    let place = self.in_hand.remove(slot % self.in_hand.len());
-                    self.server.messages[index(place.seq)].in_hand = false;
-                    self.forgotten.push(place);
+                if !self.in_flight.is_empty() {
+                    let row_ref = self.in_flight.remove(slot % self.in_flight.len());
+                    self.server.messages[index(row_ref.seq)].in_flight = false;
+                    self.forgotten.push(row_ref);
                 }
             }
             Step::Regain { lane } => {
                 self.progress.lanes.lost(&[lane]);
                 self.progress.lanes.gained(&[grant(lane)]);
-                for place in self.in_hand.extract_if(.., |place| place.lane == lane) {
-                    self.server.messages[index(place.seq)].in_hand = false;
+                for row_ref in self.in_flight.extract_if(.., |row_ref| row_ref.lane == lane) {
+                    self.server.messages[index(row_ref.seq)].in_flight = false;
                 }
-                self.forgotten.retain(|place| place.lane != lane);
+                self.forgotten.retain(|row_ref| row_ref.lane != lane);
             }
         }
     }
@@ -287,7 +287,7 @@ impl Simulation {
 
     /// What a relay does when it is told that the history has changed.
     fn lease_anew(&mut self) {
-        self.in_hand.clear();
+        self.in_flight.clear();
         self.newest.clear();
         self.progress.lanes.lost(&[0, 1]);
         self.progress.lanes.gained(&[grant(0), grant(1)]);
@@ -301,7 +301,7 @@ impl Simulation {
             .server
             .committed(message)
             .expect("only committed messages are seen");
-        assert!(!message.in_hand, "message {seq} came twice");
+        assert!(!message.in_flight, "message {seq} came twice");
         let newest = self.newest.entry(message.key).or_insert(0);
         if !message.came {
             assert!(
@@ -312,14 +312,14 @@ impl Simulation {
         }
         *newest = message.inserted.max(*newest);
         let message = &mut self.server.messages[index(seq)];
-        (message.in_hand, message.came) = (true, true);
-        self.in_hand.push(Place {
-            room: Room::Ready,
+        (message.in_flight, message.came) = (true, true);
+        self.in_flight.push(RowRef {
+            table: Table::Ready,
             lane,
             seq,
             id: self.server.id_of(seq).into(),
-            leg: None,
-            spot: 0,
+            sink: None,
+            locator: 0,
         });
     }
 
@@ -346,7 +346,7 @@ impl Simulation {
             let due = self.server.committed(message).is_some();
             assert_eq!(message.came, due, "message {seq}, committed: {due}");
             assert!(
-                !due || message.in_hand,
+                !due || message.in_flight,
                 "message {seq} was forgotten and did not come again"
             );
         }
@@ -358,7 +358,7 @@ fn grant(lane: Lane) -> LaneGrant {
         lane,
         epoch: 1,
         crashes: 0,
-        suspect: None,
+        quarantined: None,
     }
 }
 
@@ -521,7 +521,7 @@ fn a_server_that_was_replaced_is_read_from_the_beginning() {
     simulation.play(&emit(0, 20));
     simulation.play(&PATIENTLY);
     assert!(simulation.progress.floors.floor() >= 20);
-    // The standby that took over had not got everything: its next numbers are lower, and some of them are in hand.
+    // The standby that took over had not got everything: its next numbers are lower, and some of them are in flight.
     simulation.server = Server::new();
     simulation.server.started += Duration::from_secs(1);
     simulation.server.life = 1;

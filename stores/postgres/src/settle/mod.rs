@@ -1,4 +1,4 @@
-//! Room: settle. What became of messages, in one transaction with the check that the relay still holds their lanes.
+//! Part: settle. What became of messages, in one transaction with the check that the relay still holds their lanes.
 
 mod rows;
 
@@ -11,7 +11,7 @@ use tokio_postgres::types::Type;
 
 use crate::decode::{column, smallints};
 use crate::pipeline::{Param, Statement};
-use crate::pool::Lent;
+use crate::pool::PooledConnection;
 use crate::store::Inner;
 use rows::{Deaths, Delivered, Kept, Keys, Rows, Waits};
 
@@ -32,22 +32,28 @@ impl Inner {
             return Ok(SettleReport::default());
         }
         let epochs = SettlePlan::epochs(settlements);
-        let plan = SettlePlan::new(settlements, &epochs);
-        let lent = self.settle_pool.lend().await?;
-        let report = if plan.only_delivered() && self.config.retention.is_none() {
+        let keeps = self.config.retention.is_some();
+        let plan = SettlePlan::new(settlements, &epochs, keeps);
+        let connection = self.settle_pool.get().await?;
+        let report = if plan.only_delivered() && !keeps {
             let delivered = delivered(&plan, &epochs);
-            self.settle_at_once(&lent, owner, &delivered).await?
+            self.settle_at_once(&connection, owner, &delivered).await?
         } else {
-            self.settle_in_steps(&lent, owner, settlements, epochs).await?
+            self.settle_in_steps(&connection, owner, settlements, epochs).await?
         };
-        lent.give_back();
+        connection.give_back();
         Ok(report)
     }
 
     /// The usual case: one round trip, fence included.
-    async fn settle_at_once(&self, lent: &Lent, owner: OwnerId, delivered: &Delivered) -> Result<SettleReport> {
+    async fn settle_at_once(
+        &self,
+        connection: &PooledConnection,
+        owner: OwnerId,
+        delivered: &Delivered,
+    ) -> Result<SettleReport> {
         let params = delivered.params(&owner.0);
-        let rows = lent.run(WHAT, &self.texts.settle_delivered, &params).await?;
+        let rows = connection.run(WHAT, &self.texts.settle_delivered, &params).await?;
         Ok(SettleReport {
             lost: lanes_in(&rows)?,
             ..SettleReport::default()
@@ -57,7 +63,7 @@ impl Inner {
     /// The fence is asked first, and only what is behind the lanes that it lets pass is sent on.
     async fn settle_in_steps(
         &self,
-        lent: &Lent,
+        connection: &PooledConnection,
         owner: OwnerId,
         settlements: &[Settlement],
         mut epochs: BTreeMap<Lane, i64>,
@@ -72,28 +78,41 @@ impl Inner {
                 (&numbers, Type::INT8_ARRAY),
             ],
         };
-        let mut found = lent.begin(WHAT, &[fence]).await?;
+        // First of all: who waits for the end of somebody's pause has no lane in flight.
+        let (lock, mut statements) = (self.pause_lock(), vec![fence]);
+        let waits_for_pauses = SettlePlan::waits_for_pauses(settlements);
+        if waits_for_pauses {
+            statements.insert(0, lock.shared());
+            statements.push(Statement {
+                sql: &self.texts.paused,
+                params: Vec::new(),
+            });
+        }
+        let mut found = connection.begin(WHAT, &statements).await?;
+        let paused = if waits_for_pauses { found.pop() } else { None };
         let held = lanes_in(&found.pop().unwrap_or_default())?;
         let lost = epochs.keys().copied().filter(|lane| !held.contains(lane)).collect();
         epochs.retain(|lane, _| held.contains(lane));
-        let plan = SettlePlan::new(settlements, &epochs);
-        let report = self.carry_out(lent, owner, &plan, &epochs).await?;
+        let mut plan = SettlePlan::new(settlements, &epochs, self.config.retention.is_some());
+        if let Some(rows) = paused {
+            let paused: Vec<String> = topics_in(&rows)?;
+            plan.end_pauses(|name| paused.iter().any(|paused| paused == name));
+        }
+        let report = self.carry_out(connection, owner, &plan, &epochs).await?;
         Ok(SettleReport { lost, ..report })
     }
 
     /// Everything after the fence, in one go, in the order of the plan.
     async fn carry_out(
         &self,
-        lent: &Lent,
+        connection: &PooledConnection,
         owner: OwnerId,
         plan: &SettlePlan<'_>,
         epochs: &BTreeMap<Lane, i64>,
     ) -> Result<SettleReport> {
         let columns = Columns::new(plan, epochs);
         let mut steps = Vec::new();
-        if self.config.retention.is_some() {
-            steps.extend(self.keep_steps(&columns));
-        }
+        steps.extend(self.keep_steps(&columns));
         steps.extend(self.row_steps(&owner, &columns));
         steps.extend(self.key_steps(&columns));
         steps.retain(|step| step.needed);
@@ -103,7 +122,7 @@ impl Inner {
             sql: DURABLE,
             params: Vec::new(),
         });
-        let found = lent.commit(WHAT, &statements).await?;
+        let found = connection.commit(WHAT, &statements).await?;
         let mut report = SettleReport {
             woke: plan.due,
             ..SettleReport::default()
@@ -119,35 +138,22 @@ impl Inner {
     }
 
     /// Copies of what was confirmed, as long as the rows are there.
-    fn keep_steps<'s>(&'s self, columns: &'s Columns<'_>) -> [Step<'s>; 4] {
-        let texts = &self.texts;
-        let ready = |kept: &'s Kept<'_>| {
-            Step::new(
-                !kept.is_empty(),
-                &texts.settle_kept,
-                kept.ready_params(),
-                Tells::Nothing,
-            )
-        };
-        let waiting = |kept: &'s Kept<'_>| {
-            Step::new(
-                !kept.is_empty(),
-                &texts.settle_done_kept,
-                kept.waiting_params(),
-                Tells::Nothing,
-            )
-        };
+    fn keep_steps<'s>(&'s self, columns: &'s Columns<'_>) -> [Step<'s>; 2] {
+        let (ready, waiting) = (&columns.kept_ready, &columns.kept_waiting);
+        let quiet = |kept: &Kept<'_>, sql, params| Step::new(!kept.is_empty(), sql, params, Tells::Nothing);
         [
-            ready(&columns.delivered_kept),
-            ready(&columns.confirmed),
-            waiting(&columns.done_kept),
-            waiting(&columns.confirmed_waiting),
+            quiet(ready, &self.texts.settle_kept, ready.ready_params()),
+            quiet(waiting, &self.texts.settle_done_kept, waiting.waiting_params()),
         ]
     }
 
     fn row_steps<'s>(&'s self, owner: &'s OwnerId, columns: &'s Columns<'_>) -> [Step<'s>; 12] {
         let texts = &self.texts;
         let waits = |sql, waits: &'s Waits<'_>| Step::new(!waits.is_empty(), sql, waits.params(), Tells::Due);
+        let again = |waits: &'s Waits<'_>| {
+            let params = waits.params_with_attempts();
+            Step::new(!waits.is_empty(), &texts.wait_again, params, Tells::Due)
+        };
         let deaths = |sql, deaths: &'s Deaths<'_>| Step::new(!deaths.is_empty(), sql, deaths.params(), Tells::Nothing);
         let quiet = |needed, sql, params| Step::new(needed, sql, params, Tells::Nothing);
         let (delivered, done) = (&columns.delivered, &columns.done);
@@ -158,17 +164,21 @@ impl Inner {
                 &texts.settle_delivered,
                 delivered.params(&owner.0),
             ),
-            quiet(!done.is_empty(), &texts.settle_done, done.params_with_legs()),
-            waits(&texts.wait_again, &columns.wait_again),
+            quiet(!done.is_empty(), &texts.settle_done, done.params_with_deliveries()),
+            again(&columns.wait_again),
             waits(&texts.wait_ready, &columns.wait_ready),
             waits(&texts.split_waiting, &columns.split),
             deaths(&texts.die_ready, &columns.die_ready),
             deaths(&texts.die_waiting, &columns.die_waiting),
-            waits(&texts.wait_again, &columns.hold_again),
-            waits(&texts.wait_ready, &columns.hold_ready),
-            waits(&texts.split_waiting, &columns.hold_split),
+            again(&columns.block_again),
+            waits(&texts.wait_ready, &columns.block_ready),
+            waits(&texts.split_waiting, &columns.block_split),
             quiet(!ready.is_empty(), &texts.remove_ready, ready.params()),
-            quiet(!waiting.is_empty(), &texts.remove_waiting, waiting.params_with_legs()),
+            quiet(
+                !waiting.is_empty(),
+                &texts.remove_waiting,
+                waiting.params_with_deliveries(),
+            ),
         ]
     }
 
@@ -180,7 +190,7 @@ impl Inner {
         [
             Step::new(
                 !behind.is_empty(),
-                &texts.hold_back,
+                &texts.block_followers,
                 behind.params_with_seq(),
                 Tells::Nothing,
             ),
@@ -193,19 +203,17 @@ impl Inner {
 /// The plan, each list as its statement takes it.
 struct Columns<'a> {
     delivered: Delivered,
-    delivered_kept: Kept<'a>,
-    confirmed: Kept<'a>,
+    kept_ready: Kept<'a>,
+    kept_waiting: Kept<'a>,
     done: Rows<'a>,
-    done_kept: Kept<'a>,
-    confirmed_waiting: Kept<'a>,
     wait_again: Waits<'a>,
     wait_ready: Waits<'a>,
     split: Waits<'a>,
     die_ready: Deaths<'a>,
     die_waiting: Deaths<'a>,
-    hold_again: Waits<'a>,
-    hold_ready: Waits<'a>,
-    hold_split: Waits<'a>,
+    block_again: Waits<'a>,
+    block_ready: Waits<'a>,
+    block_split: Waits<'a>,
     remove_ready: Rows<'a>,
     remove_waiting: Rows<'a>,
     behind: Keys<'a>,
@@ -216,19 +224,17 @@ impl<'a> Columns<'a> {
     fn new(plan: &'a SettlePlan<'a>, epochs: &BTreeMap<Lane, i64>) -> Self {
         Self {
             delivered: delivered(plan, epochs),
-            delivered_kept: Kept::rows(&plan.delivered),
-            confirmed: Kept::legs(&plan.confirmed),
+            kept_ready: Kept::new(&plan.kept_ready),
+            kept_waiting: Kept::new(&plan.kept_waiting),
             done: Rows::of(&plan.done),
-            done_kept: Kept::rows(&plan.done),
-            confirmed_waiting: Kept::legs(&plan.confirmed_waiting),
             wait_again: Waits::new(&plan.wait_again),
             wait_ready: Waits::new(&plan.wait_ready),
             split: Waits::new(&plan.split),
             die_ready: Deaths::new(&plan.die_ready),
             die_waiting: Deaths::new(&plan.die_waiting),
-            hold_again: Waits::new(&plan.hold_again),
-            hold_ready: Waits::new(&plan.hold_ready),
-            hold_split: Waits::new(&plan.hold_split),
+            block_again: Waits::new(&plan.block_again),
+            block_ready: Waits::new(&plan.block_ready),
+            block_split: Waits::new(&plan.block_split),
             remove_ready: Rows::of(&plan.remove_ready),
             remove_waiting: Rows::of(&plan.remove_waiting),
             behind: Keys::new(&plan.behind),
@@ -238,8 +244,8 @@ impl<'a> Columns<'a> {
 }
 
 fn delivered(plan: &SettlePlan<'_>, epochs: &BTreeMap<Lane, i64>) -> Delivered {
-    Delivered::new(&plan.delivered, |place| {
-        epochs.get(&place.lane).copied().unwrap_or_default()
+    Delivered::new(&plan.delivered, |row_ref| {
+        epochs.get(&row_ref.lane).copied().unwrap_or_default()
     })
 }
 
@@ -277,6 +283,17 @@ fn lanes_in(rows: &[Row]) -> Result<Vec<Lane>> {
     Ok(lanes.into_iter().map(i16::unsigned_abs).collect())
 }
 
+/// The names of pauses of topics.
+fn topics_in(rows: &[Row]) -> Result<Vec<String>> {
+    let mut names = Vec::new();
+    for row in rows {
+        if column::<&str>(WHAT, row, 0)? == "topic" {
+            names.push(column(WHAT, row, 1)?);
+        }
+    }
+    Ok(names)
+}
+
 fn keys_in(rows: &[Row]) -> Result<Vec<BlockedKey>> {
     rows.iter().map(|row| blocked_key(WHAT, row)).collect()
 }
@@ -286,6 +303,6 @@ pub(crate) fn blocked_key(what: &str, row: &Row) -> Result<BlockedKey> {
     Ok(BlockedKey {
         lane: column::<i16>(what, row, 0)?.unsigned_abs(),
         key: column::<&str>(what, row, 1)?.into(),
-        leg: column::<&str>(what, row, 2)?.into(),
+        sink: column::<&str>(what, row, 2)?.into(),
     })
 }

@@ -49,7 +49,7 @@ async fn every_call_works_again_after_the_connections_were_cut() {
     let owner = OwnerId::random();
     scratch
         .store
-        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .register(owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     scratch.emit(&[message("a")]).await;

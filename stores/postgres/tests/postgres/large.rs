@@ -1,6 +1,6 @@
 //! Large rows, as a server really sends them.
 
-use sendoff::store::{DeadReason, LegSettlement, ReadRequest, RelayStore, Row, Settlement, Verdict};
+use sendoff::store::{DeadReason, DeliverySettlement, ReadRequest, RelayStore, Row, Settlement, Verdict};
 
 use crate::scratch::{Scratch, connect, message};
 
@@ -36,17 +36,17 @@ async fn a_row_that_cannot_be_sent_is_set_aside_where_it_is() {
         }
         assert!(failures < 5, "it is asked for again and again");
     }
-    assert!(matches!(&rows[0], Row::Message(delivery) if delivery.topic == "before"));
-    assert!(matches!(&rows[2], Row::Message(delivery) if delivery.topic == "after"));
-    let Row::Unreadable { place, why } = &rows[1] else {
-        panic!("not set aside: {:?}", rows[1].place());
+    assert!(matches!(&rows[0], Row::Message(outgoing) if outgoing.topic == "before"));
+    assert!(matches!(&rows[2], Row::Message(outgoing) if outgoing.topic == "after"));
+    let Row::Unreadable { row_ref, why } = &rows[1] else {
+        panic!("not set aside: {:?}", rows[1].row_ref());
     };
     assert!(why.contains("1200000"), "{why}");
     let settlement = Settlement {
-        place: place.clone(),
-        epoch: relay.epoch(place.lane),
-        legs: vec![LegSettlement {
-            leg: "".into(),
+        row_ref: row_ref.clone(),
+        epoch: relay.epoch(row_ref.lane),
+        deliveries: vec![DeliverySettlement {
+            sink: "".into(),
             verdict: Verdict::Dead {
                 reason: DeadReason::Unreadable,
                 error: why.clone(),
@@ -55,6 +55,7 @@ async fn a_row_that_cannot_be_sent_is_set_aside_where_it_is() {
             },
         }],
         key: None,
+        attempts: 0,
     };
     let report = relay.store.settle(relay.owner, &[settlement]).await.unwrap();
     assert!(report.lost.is_empty());

@@ -6,7 +6,7 @@ use std::time::Duration;
 use sendoff::ErrorKind;
 use sendoff::store::{OperateStore, OwnerId, RelayCard, RelayStore};
 
-use crate::scratch::{LEASE, Relay, Scratch, message, place};
+use crate::scratch::{LEASE, Relay, Scratch, message, row_ref};
 
 #[tokio::test]
 async fn relays_that_ask_at_once_never_get_the_same_lane() {
@@ -16,7 +16,7 @@ async fn relays_that_ask_at_once_never_get_the_same_lane() {
         let store = scratch.again(|config| config);
         asking.push(tokio::spawn(async move {
             let owner = OwnerId::random();
-            store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
+            store.register(owner, &RelayCard::named("test"), LEASE).await.unwrap();
             let mut lanes = Vec::new();
             for _ in 0..4 {
                 lanes.extend(
@@ -45,7 +45,7 @@ async fn a_lease_that_has_run_out_is_not_renewed_and_leases_nothing() {
     let owner = OwnerId::random();
     scratch
         .store
-        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .register(owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     assert!(scratch.store.heartbeat(owner, LEASE).await.unwrap().alive);
@@ -67,7 +67,7 @@ async fn everybody_sees_the_same_list_of_relays() {
     for owner in &owners {
         scratch
             .store
-            .enlist(*owner, &RelayCard::named("test"), LEASE)
+            .register(*owner, &RelayCard::named("test"), LEASE)
             .await
             .unwrap();
     }
@@ -86,7 +86,7 @@ async fn an_evicted_relay_settles_nothing() {
     scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
     let report = stale.deliver(&found).await;
     // A message without a key may be in the other's lane.
-    let lanes: std::collections::BTreeSet<_> = found.iter().map(|delivery| delivery.place.lane).collect();
+    let lanes: std::collections::BTreeSet<_> = found.iter().map(|outgoing| outgoing.row_ref.lane).collect();
     assert_eq!(
         report.lost.len(),
         lanes.len(),
@@ -100,10 +100,10 @@ async fn an_evicted_relay_settles_nothing() {
         stale.grants[0].epoch + 2,
         "taken away, and leased"
     );
-    let retry = sendoff::store::Verdict::Hold;
+    let retry = sendoff::store::Verdict::Blocked;
     assert_eq!(
         stale.settle(&found[0], &[("shop", retry)]).await.lost,
-        [found[0].place.lane]
+        [found[0].row_ref.lane]
     );
     assert_eq!(scratch.value("SELECT count(*) FROM outbox_message").await, "2");
     let again = next.read().await;
@@ -118,7 +118,7 @@ async fn an_old_epoch_of_the_same_relay_settles_nothing() {
     let mut relay = scratch.relay().await;
     let found = relay.read().await;
     let old = relay.settlement(&found[0], &[]);
-    scratch.store.release(relay.owner, &[old.place.lane]).await.unwrap();
+    scratch.store.release(relay.owner, &[old.row_ref.lane]).await.unwrap();
     let grants = scratch.store.acquire(relay.owner, 80).await.unwrap();
     assert_eq!((grants.len(), grants[0].epoch), (1, old.epoch + 2));
     assert_eq!(relay.settle_all(&[old]).await.lost, [grants[0].lane]);
@@ -223,27 +223,27 @@ async fn giving_lanes_back_waits_for_the_settlement_under_way() {
 }
 
 #[tokio::test]
-async fn a_relay_that_retires_leaves_its_lanes_clean() {
+async fn a_relay_that_deregisters_leaves_its_lanes_clean() {
     let scratch = Scratch::new().await;
     let relay = scratch.relay().await;
     scratch
         .store
-        .suspect(relay.owner, 3, &[place(3, 7, Some("shop"))])
+        .quarantine(relay.owner, 3, &[row_ref(3, 7, Some("shop"))])
         .await
         .unwrap();
-    scratch.store.retire(relay.owner).await.unwrap();
+    scratch.store.deregister(relay.owner).await.unwrap();
     let next = scratch.relay().await;
     assert_eq!(next.grants.len(), 80);
     assert!(
         next.grants
             .iter()
-            .all(|grant| grant.crashes == 0 && grant.suspect.is_none())
+            .all(|grant| grant.crashes == 0 && grant.quarantined.is_none())
     );
     assert_eq!(scratch.value("SELECT count(*) FROM outbox_relay").await, "1");
 }
 
 #[tokio::test]
-async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
+async fn crashes_are_counted_on_the_lane_and_on_its_quarantine() {
     let scratch = Scratch::new().await;
     let mut crashes = Vec::new();
     for _ in 0..3 {
@@ -251,11 +251,13 @@ async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
         let grant = relay.grants.iter().find(|grant| grant.lane == 5).unwrap().clone();
         crashes.push((
             grant.crashes,
-            grant.suspect.map(|suspect| (suspect.first, suspect.crashes)),
+            grant
+                .quarantined
+                .map(|quarantined| (quarantined.first, quarantined.crashes)),
         ));
         scratch
             .store
-            .suspect(relay.owner, 5, &[place(5, 7, None)])
+            .quarantine(relay.owner, 5, &[row_ref(5, 7, None)])
             .await
             .unwrap();
         scratch.run("UPDATE outbox_relay SET until = clock_timestamp()").await;
@@ -265,18 +267,18 @@ async fn crashes_are_counted_on_the_lane_and_on_its_suspect() {
     let relay = Relay::new(scratch.store.clone()).await;
     scratch
         .store
-        .suspect(relay.owner, 5, &[place(5, 8, None)])
+        .quarantine(relay.owner, 5, &[row_ref(5, 8, None)])
         .await
         .unwrap();
     assert_eq!(
         scratch
-            .value("SELECT length(suspect_crashed_by) / 37 FROM outbox_lane WHERE lane = 5")
+            .value("SELECT length(quarantine_crashed_by) / 37 FROM outbox_lane WHERE lane = 5")
             .await,
         "0"
     );
-    scratch.store.suspect(relay.owner, 5, &[]).await.unwrap();
-    scratch.store.absolve(relay.owner, &[5]).await.unwrap();
-    let lane = "SELECT concat_ws(' ', length(crashed_by) / 37, length(suspect_crashed_by) / 37, suspect_first IS NULL) FROM outbox_lane WHERE lane = 5";
+    scratch.store.quarantine(relay.owner, 5, &[]).await.unwrap();
+    scratch.store.clear_quarantine(relay.owner, &[5]).await.unwrap();
+    let lane = "SELECT concat_ws(' ', length(crashed_by) / 37, length(quarantine_crashed_by) / 37, quarantine_first IS NULL) FROM outbox_lane WHERE lane = 5";
     assert_eq!(scratch.value(lane).await, "0 0 t");
 }
 

@@ -8,14 +8,14 @@ use sendoff::store::{Command, DeadReason, Filter, OperateStore, RetryState, Stat
 use crate::scratch::{Relay, Scratch, message, topics};
 
 async fn kill(relay: &mut Relay, blocks: bool) {
-    for delivery in relay.next().await {
+    for outgoing in relay.next().await {
         let verdict = Verdict::Dead {
             reason: DeadReason::Exhausted,
-            error: format!("{} went wrong", delivery.topic),
+            error: format!("{} went wrong", outgoing.topic),
             charged: true,
             blocks,
         };
-        relay.settle(&delivery, &[("s", verdict)]).await;
+        relay.settle(&outgoing, &[("s", verdict)]).await;
     }
 }
 
@@ -32,7 +32,7 @@ async fn filters_find_what_they_say() {
         ])
         .await;
     let listed = async |filter: Filter| -> Vec<String> {
-        let listing = scratch.store.list(&filter, 10, 0).await.unwrap();
+        let listing = scratch.store.list(&filter, 10).await.unwrap();
         listing.messages.into_iter().map(|stored| stored.topic).collect()
     };
     let topic = |topic: &str| Filter {
@@ -57,14 +57,14 @@ async fn filters_find_what_they_say() {
         ..Filter::default()
     };
     assert_eq!(listed(key).await, ["order_placed"]);
-    let page = scratch.store.list(&Filter::default(), 2, 0).await.unwrap();
+    let page = scratch.store.list(&Filter::default(), 2).await.unwrap();
     assert!(page.more && page.messages.len() == 2);
-    let page = scratch.store.list(&Filter::default(), 2, 2).await.unwrap();
-    assert!(!page.more && page.messages.len() == 1);
+    let page = scratch.store.list(&Filter::default(), 3).await.unwrap();
+    assert!(!page.more && page.messages.len() == 3);
 }
 
 #[tokio::test]
-async fn a_message_is_found_with_all_its_legs_and_what_was_tried() {
+async fn a_message_is_found_with_all_its_deliveries_and_what_was_tried() {
     let scratch = Scratch::new().await;
     let message = message("a").header("tenant", "acme");
     let id = message.id();
@@ -85,15 +85,15 @@ async fn a_message_is_found_with_all_its_legs_and_what_was_tried() {
         blocks: false,
     };
     relay.settle(&found[0], &[("x", retry), ("y", dead)]).await;
-    let legs = scratch.store.find(id).await.unwrap();
-    assert_eq!(legs.len(), 2);
-    let (x, y) = (&legs[0], &legs[1]);
+    let deliveries = scratch.store.find(id).await.unwrap();
+    assert_eq!(deliveries.len(), 2);
+    let (x, y) = (&deliveries[0], &deliveries[1]);
     assert_eq!(
-        (x.leg.as_str(), x.status, x.attempts, x.detail.as_deref()),
+        (x.sink.as_str(), x.status, x.attempts, x.detail.as_deref()),
         ("x", Status::Retry, 1, Some("retry"))
     );
     assert_eq!(
-        (y.leg.as_str(), y.status, y.detail.as_deref()),
+        (y.sink.as_str(), y.status, y.detail.as_deref()),
         ("y", Status::Dead, Some("permanent"))
     );
     assert!(x.due_at.is_some() && y.ended_at.is_some());
@@ -135,7 +135,7 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
     assert!(
         found
             .iter()
-            .all(|delivery| delivery.attempts == 0 && delivery.place.leg.as_deref() == Some("s"))
+            .all(|outgoing| outgoing.attempts == 0 && outgoing.row_ref.sink.as_deref() == Some("s"))
     );
     let audit = "SELECT concat_ws(' ', who, action, filter ->> 'topic', affected) FROM outbox_audit ORDER BY id";
     assert_eq!(scratch.value(audit).await, "alice dead retry t.* 5");
@@ -147,15 +147,15 @@ async fn dead_letters_come_back_in_order_and_it_is_written_down() {
 }
 
 #[tokio::test]
-async fn a_dead_letter_whose_leg_waits_already_stays() {
+async fn a_dead_letter_whose_delivery_waits_already_stays() {
     let scratch = Scratch::new().await;
     scratch.emit(&[message("a")]).await;
     let mut relay = scratch.relay().await;
     kill(&mut relay, false).await;
     scratch
         .run(
-            "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-             SELECT lane, seq, id, leg, 'parked', topic, payload FROM outbox_dead",
+            "INSERT INTO outbox_waiting (lane, seq, id, sink, state, topic, payload)
+             SELECT lane, seq, id, sink, 'parked', topic, payload FROM outbox_dead",
         )
         .await;
     assert_eq!(

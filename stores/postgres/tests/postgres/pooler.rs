@@ -5,7 +5,7 @@ use std::time::Duration;
 use sendoff::store::{Command, EmitStore, MigrateStore, OperateStore, RelayCard, RelayStore, RetryState, Verdict};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
 
-use crate::scratch::{Relay, Scratch, message, place, random_name, server, topics};
+use crate::scratch::{Relay, Scratch, message, random_name, row_ref, server, topics};
 
 fn pooled(scratch: &Scratch) -> PostgresStore {
     let url = server("SENDOFF_TEST_PGBOUNCER_URL");
@@ -16,7 +16,7 @@ fn pooled(scratch: &Scratch) -> PostgresStore {
 async fn a_whole_life_passes_through_the_pooler() {
     let scratch = Scratch::bare(&random_name(), |config| config).await;
     let store = pooled(&scratch);
-    assert_eq!(store.migrate().await.unwrap().len(), 2);
+    assert_eq!(store.migrate().await.unwrap().len(), 1);
     store.check_schema().await.unwrap();
     // Several relays at once share the server's connections.
     let mut relays = Vec::new();
@@ -24,11 +24,11 @@ async fn a_whole_life_passes_through_the_pooler() {
         let store = pooled(&scratch);
         let owner = sendoff::store::OwnerId::random();
         store
-            .enlist(owner, &RelayCard::named("pooled"), Duration::from_secs(60))
+            .register(owner, &RelayCard::named("pooled"), Duration::from_secs(60))
             .await
             .unwrap();
         store.heartbeat(owner, Duration::from_secs(60)).await.unwrap();
-        store.retire(owner).await.unwrap();
+        store.deregister(owner).await.unwrap();
         relays.push(store);
     }
     let mut tx = store.begin().await.unwrap();
@@ -41,8 +41,8 @@ async fn a_whole_life_passes_through_the_pooler() {
     while delivered < 201 {
         let found = relay.next().await;
         let mut settlements = Vec::new();
-        for delivery in &found {
-            let fail = !failed && delivery.topic == "once";
+        for outgoing in &found {
+            let fail = !failed && outgoing.topic == "once";
             failed |= fail;
             let retry = Verdict::Retry {
                 state: RetryState::Retry,
@@ -50,14 +50,17 @@ async fn a_whole_life_passes_through_the_pooler() {
                 charged: true,
                 error: "no".to_owned(),
             };
-            let legs = if fail { vec![("s", retry)] } else { vec![] };
+            let deliveries = if fail { vec![("s", retry)] } else { vec![] };
             delivered += usize::from(!fail);
-            settlements.push(relay.settlement(delivery, &legs));
+            settlements.push(relay.settlement(outgoing, &deliveries));
         }
         assert!(relay.settle_all(&settlements).await.lost.is_empty());
     }
     assert!(failed);
-    store.suspect(relay.owner, 1, &[place(1, 1, Some("s"))]).await.unwrap();
+    store
+        .quarantine(relay.owner, 1, &[row_ref(1, 1, Some("s"))])
+        .await
+        .unwrap();
     assert_eq!(store.summary().await.unwrap(), Default::default());
     assert_eq!(
         store
@@ -66,7 +69,7 @@ async fn a_whole_life_passes_through_the_pooler() {
             .unwrap(),
         0
     );
-    assert_eq!(store.list(&Default::default(), 10, 0).await.unwrap().messages.len(), 0);
+    assert_eq!(store.list(&Default::default(), 10).await.unwrap().messages.len(), 0);
 }
 
 #[tokio::test]

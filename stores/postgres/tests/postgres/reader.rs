@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 use sendoff::Message;
-use sendoff::store::{Delivery, EmitStore, ReadRequest, RelayStore, RetryState, Row, Verdict};
+use sendoff::store::{EmitStore, Outgoing, ReadRequest, RelayStore, RetryState, Row, Verdict};
 
 use crate::scratch::{Relay, Scratch, connect, message, topics};
 
 /// Reads and delivers until `done` says so.
-async fn drain(relay: &mut Relay, mut done: impl FnMut(&[Delivery]) -> bool) -> Vec<Delivery> {
+async fn drain(relay: &mut Relay, mut done: impl FnMut(&[Outgoing]) -> bool) -> Vec<Outgoing> {
     let mut all = Vec::new();
     for _ in 0..3000 {
         let found = relay.read().await;
@@ -80,8 +80,8 @@ async fn transactions_of_all_lengths_keep_the_order_of_their_keys() {
     let rest = drain(&mut relay, |_| true).await;
     assert_eq!((all.len(), rest.len()), (expected, 0));
     let mut last: HashMap<String, i64> = HashMap::new();
-    for delivery in &all {
-        let (writer, n) = delivery.topic.split_once('.').unwrap();
+    for outgoing in &all {
+        let (writer, n) = outgoing.topic.split_once('.').unwrap();
         let n: i64 = n.parse().unwrap();
         let before = last.insert(writer.to_owned(), n).unwrap_or(-1);
         assert!(n > before, "{writer}.{n} came after {writer}.{before}");
@@ -100,13 +100,13 @@ async fn a_row_that_is_forgotten_comes_again() {
     }
     let request = ReadRequest {
         limit: 10,
-        forgotten: vec![found[0].place.clone()],
+        forgotten: vec![found[0].row_ref.clone()],
         ready: true,
         ..ReadRequest::default()
     };
     let page = relay.reader.read(request).await.unwrap();
     assert_eq!(page.rows.len(), 1);
-    assert_eq!(page.rows[0].place(), &found[0].place);
+    assert_eq!(page.rows[0].row_ref(), &found[0].row_ref);
 }
 
 #[tokio::test]
@@ -124,7 +124,7 @@ async fn urgent_messages_come_first_and_idle_ones_last() {
     let found = relay.read().await;
     let kinds: Vec<u8> = found
         .iter()
-        .map(|delivery| match delivery.topic.as_str() {
+        .map(|outgoing| match outgoing.topic.as_str() {
             "urgent" => 0,
             "idle" => 2,
             _ => 1,
@@ -144,7 +144,7 @@ async fn one_hot_lane_gets_large_pages_and_comes_in_order() {
     loop {
         let page = relay.page().await;
         let more = page.more;
-        let found: Vec<_> = page.rows.into_iter().map(|row| row.place().seq).collect();
+        let found: Vec<_> = page.rows.into_iter().map(|row| row.row_ref().seq).collect();
         largest = largest.max(found.len());
         pages += 1;
         all.extend(found);
@@ -175,16 +175,16 @@ async fn backlog_of_many_keys_comes_whole_and_in_order_and_an_urgent_message_ove
         assert!(pages < 200, "only {count} came");
         assert_eq!(
             pages == 9,
-            found.iter().any(|delivery| delivery.topic == "urgent"),
+            found.iter().any(|outgoing| outgoing.topic == "urgent"),
             "page {pages}"
         );
-        for delivery in &found {
-            let key = delivery.key.clone().unwrap_or_default();
-            let before = newest.insert(key, delivery.place.seq).unwrap_or_default();
+        for outgoing in &found {
+            let key = outgoing.key.clone().unwrap_or_default();
+            let before = newest.insert(key, outgoing.row_ref.seq).unwrap_or_default();
             assert!(
-                before < delivery.place.seq,
+                before < outgoing.row_ref.seq,
                 "{} came after {before}",
-                delivery.place.seq
+                outgoing.row_ref.seq
             );
         }
         count += found.len();
@@ -213,7 +213,7 @@ async fn a_bad_row_spoils_only_itself() {
     });
     let bad: Vec<_> = bad.collect();
     assert!(
-        bad[0].contains("JSON object of strings") && bad[2] == "topic is empty" && bad[3].contains("max_attempts"),
+        bad[0].contains("JSON object of strings") && bad[2] == "the topic is empty" && bad[3].contains("max_attempts"),
         "{bad:?}"
     );
 }
@@ -229,18 +229,18 @@ async fn an_expired_message_is_told_by_the_databases_clock() {
         .await;
     let mut relay = scratch.relay().await;
     let page = relay.page().await;
-    assert!(matches!(&page.rows[0], Row::Expired(delivery) if delivery.topic == "late"));
-    assert!(matches!(&page.rows[1], Row::Message(delivery) if delivery.topic == "in time"));
+    assert!(matches!(&page.rows[0], Row::Expired(outgoing) if outgoing.topic == "late"));
+    assert!(matches!(&page.rows[1], Row::Message(outgoing) if outgoing.topic == "in time"));
 }
 
 #[tokio::test]
-async fn due_rows_leave_out_the_legs_that_are_not_wanted() {
+async fn due_rows_leave_out_the_deliveries_that_are_not_wanted() {
     let scratch = Scratch::new().await;
     scratch.emit(&[message("a")]).await;
     let mut relay = scratch.relay().await;
     let found = relay.read().await;
     let retry = Verdict::Retry {
-        state: RetryState::Down,
+        state: RetryState::Deferred,
         delay: Duration::ZERO,
         charged: false,
         error: "down".to_owned(),
@@ -249,13 +249,13 @@ async fn due_rows_leave_out_the_legs_that_are_not_wanted() {
     let request = ReadRequest {
         limit: 10,
         due: true,
-        skip_legs: vec!["down".to_owned()],
+        skip_sinks: vec!["down".to_owned()],
         ..ReadRequest::default()
     };
     let page = relay.reader.read(request).await.unwrap();
     assert_eq!(page.rows.len(), 1);
-    assert_eq!(page.rows[0].place().leg.as_deref(), Some("up"));
-    assert_eq!(relay.read().await[0].place.leg.as_deref(), Some("down"));
+    assert_eq!(page.rows[0].row_ref().sink.as_deref(), Some("up"));
+    assert_eq!(relay.read().await[0].row_ref.sink.as_deref(), Some("down"));
 }
 
 #[tokio::test]
@@ -266,7 +266,7 @@ async fn a_scheduled_message_comes_when_it_is_due() {
     let mut relay = scratch.relay().await;
     assert_eq!(topics(&relay.read().await), ["now"]);
     let found = relay.next().await;
-    assert_eq!((found[0].topic.as_str(), &found[0].place.leg), ("later", &None));
+    assert_eq!((found[0].topic.as_str(), &found[0].row_ref.sink), ("later", &None));
     relay.deliver(&found).await;
     assert_eq!(scratch.store.backlog().await.unwrap().waiting, 0);
 }
@@ -302,7 +302,7 @@ async fn a_reader_starts_over_when_its_connection_was_cut() {
             }
         }
     };
-    assert!(page.rows.is_empty(), "what is in hand is still in hand");
+    assert!(page.rows.is_empty(), "what is in flight is still in flight");
     scratch.emit(&[message("b").key("k")]).await;
     assert_eq!(topics(&relay.read().await), ["b"]);
     assert_eq!(relay.deliver(&first).await.lost, Vec::<u16>::new());

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use sendoff::store::{CleanCount, Cleaned, Command, OperateStore, RelayStore, Windows};
+use sendoff::store::{CleanCount, Cleaned, Command, OperateStore, RelayStore, Retention};
 
 use crate::scratch::Scratch;
 
@@ -58,9 +58,9 @@ async fn nobody_reads_a_whole_table_to_find_that_nothing_is_old() {
                 SELECT 't', n::text, gen_random_uuid(), now() + interval '1 day' FROM generate_series(1, 20000) AS n; \
                 INSERT INTO outbox_inbox (consumer, message_id) \
                 SELECT 'c', gen_random_uuid() FROM generate_series(1, 20000); \
-                INSERT INTO outbox_dead (lane, seq, leg, created_at, id, topic, payload, reason) \
+                INSERT INTO outbox_dead (lane, seq, sink, created_at, id, topic, payload, reason) \
                 SELECT 1, n, '', now(), gen_random_uuid(), 't', '', 'permanent' FROM generate_series(1, 20000) AS n; \
-                INSERT INTO outbox_item (topic, payload, state, next_attempt_at, completed_at) \
+                INSERT INTO outbox_job (topic, payload, state, next_attempt_at, completed_at) \
                 SELECT 't', '', 'completed', NULL, now() FROM generate_series(1, 20000)";
     scratch.run(fill).await;
     delivered(&scratch, 0, 20_000).await;
@@ -83,16 +83,16 @@ async fn nobody_reads_a_whole_table_to_delete_a_few_rows() {
                 SELECT 't', n::text, gen_random_uuid(), now() FROM generate_series(1, 20000) AS n; \
                 INSERT INTO outbox_inbox (consumer, message_id, handled_at) \
                 SELECT 'c', gen_random_uuid(), now() - interval '1 year' FROM generate_series(1, 20000); \
-                INSERT INTO outbox_dead (lane, seq, leg, created_at, id, topic, payload, reason) \
+                INSERT INTO outbox_dead (lane, seq, sink, created_at, id, topic, payload, reason) \
                 SELECT 1, n, '', now(), gen_random_uuid(), 't', '', 'permanent' FROM generate_series(1, 20000) AS n; \
-                INSERT INTO outbox_item (topic, payload, state, next_attempt_at, completed_at) \
+                INSERT INTO outbox_job (topic, payload, state, next_attempt_at, completed_at) \
                 SELECT 't', '', 'completed', NULL, now() FROM generate_series(1, 20000)";
     scratch.run(fill).await;
     for (sql, params) in [
         (include_str!("../../sql/clean_dedup.sql"), ["200", ""]),
         (include_str!("../../sql/clean_inbox.sql"), ["NULL", "200"]),
         (include_str!("../../sql/clean_dead.sql"), ["0", "200"]),
-        (include_str!("../../sql/clean_items.sql"), ["0", "200"]),
+        (include_str!("../../sql/clean_jobs.sql"), ["0", "200"]),
     ] {
         let plan = explain(&scratch, &sql.replace("$1", params[0]).replace("$2", params[1])).await;
         assert!(most_rows(&plan) <= 200.0, "{plan:#}");
@@ -189,20 +189,20 @@ async fn an_operator_drops_whole_days_and_cleans_up_the_rest_to_the_row() {
         delivered(&scratch, days, rows).await;
     }
     delivered(&scratch, 4, 2).await;
-    let windows = Windows {
+    let retention = Retention {
         delivered: Some(5 * DAY),
-        ..Windows::default()
+        ..Retention::default()
     };
-    let count = scratch.store.clean_count(&windows).await.unwrap();
+    let count = scratch.store.clean_count(&retention).await.unwrap();
     assert_eq!(count, CleanCount { old: 5007, all: 5009 });
     let mut command = Command::by("ann");
     // A day that is over goes as a whole, whatever its size. Of the last one only some hours are old.
     for (deleted, more) in [(0, true), (5000, true), (2, true), (3, true), (2, false)] {
-        let cleaned = scratch.store.clean_up(&windows, 3, &mut command).await.unwrap();
+        let cleaned = scratch.store.clean_up(&retention, 3, &mut command).await.unwrap();
         assert_eq!(cleaned, Cleaned { deleted, more });
     }
     assert_eq!(scratch.value(DAYS).await, "1");
-    let count = scratch.store.clean_count(&windows).await.unwrap();
+    let count = scratch.store.clean_count(&retention).await.unwrap();
     assert_eq!(count, CleanCount { old: 0, all: 2 });
     assert_eq!(
         scratch
@@ -217,19 +217,19 @@ async fn behind_a_long_reader_a_day_is_cleaned_up_row_by_row() {
     let scratch = kept().await;
     partition(&scratch, 9).await;
     delivered(&scratch, 9, 4).await;
-    let windows = Windows {
+    let retention = Retention {
         delivered: Some(5 * DAY),
-        ..Windows::default()
+        ..Retention::default()
     };
     scratch.run("BEGIN; SELECT count(*) FROM outbox_delivered").await;
     let mut command = Command::by("ann");
     let cleaned = tokio::time::timeout(
         Duration::from_secs(5),
-        scratch.store.clean_up(&windows, 3, &mut command),
+        scratch.store.clean_up(&retention, 3, &mut command),
     );
     let cleaned = cleaned.await.expect("nobody is waited for").unwrap();
     assert_eq!(cleaned, Cleaned { deleted: 3, more: true });
     scratch.run("COMMIT").await;
-    let cleaned = scratch.store.clean_up(&windows, 3, &mut command).await.unwrap();
+    let cleaned = scratch.store.clean_up(&retention, 3, &mut command).await.unwrap();
     assert_eq!((cleaned.deleted, scratch.value(DAYS).await.as_str()), (1, "0"));
 }

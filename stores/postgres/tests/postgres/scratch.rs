@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use sendoff::emit::Names;
 use sendoff::store::{
-    Delivery, EmitStore, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest, Reader, RelayCard,
-    RelayStore, Room, Row, SettleReport, Settlement, Verdict,
+    DeliverySettlement, EmitStore, LaneGrant, MigrateStore, Outgoing, OwnerId, Page, ReadRequest, Reader, RelayCard,
+    RelayStore, Row, RowRef, SettleReport, Settlement, Table, Verdict,
 };
 use sendoff::{Message, Uuid};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
@@ -99,14 +99,14 @@ impl Scratch {
 }
 
 /// Where a row could be.
-pub(crate) fn place(lane: u16, seq: i64, leg: Option<&str>) -> Place {
-    Place {
-        room: leg.map_or(Room::Ready, |_| Room::Waiting),
+pub(crate) fn row_ref(lane: u16, seq: i64, sink: Option<&str>) -> RowRef {
+    RowRef {
+        table: sink.map_or(Table::Ready, |_| Table::Waiting),
         lane,
         seq,
         id: Uuid::from_u128(seq.unsigned_abs().into()).into(),
-        leg: leg.map(Into::into),
-        spot: 0,
+        sink: sink.map(Into::into),
+        locator: 0,
     }
 }
 
@@ -126,13 +126,13 @@ pub(crate) struct Relay {
     pub(crate) owner: OwnerId,
     pub(crate) grants: Vec<LaneGrant>,
     pub(crate) reader: Box<dyn Reader>,
-    pub(crate) settled: Vec<Place>,
+    pub(crate) settled: Vec<RowRef>,
 }
 
 impl Relay {
     pub(crate) async fn new(store: PostgresStore) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
+        store.register(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let grants = store.acquire(owner, usize::from(store.lanes())).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);
@@ -161,19 +161,19 @@ impl Relay {
     }
 
     /// The messages of one read.
-    pub(crate) async fn read(&mut self) -> Vec<Delivery> {
+    pub(crate) async fn read(&mut self) -> Vec<Outgoing> {
         let page = self.page().await;
         page.rows
             .into_iter()
             .map(|row| match row {
-                Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
+                Row::Message(outgoing) => Arc::unwrap_or_clone(outgoing),
                 other => panic!("not a message to deliver: {other:?}"),
             })
             .collect()
     }
 
     /// Reads until a read brings something.
-    pub(crate) async fn next(&mut self) -> Vec<Delivery> {
+    pub(crate) async fn next(&mut self) -> Vec<Outgoing> {
         for _ in 0..500 {
             let found = self.read().await;
             if !found.is_empty() {
@@ -184,23 +184,24 @@ impl Relay {
         panic!("nothing came");
     }
 
-    pub(crate) fn settlement(&self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> Settlement {
+    pub(crate) fn settlement(&self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> Settlement {
         Settlement {
-            place: delivery.place.clone(),
-            epoch: self.epoch(delivery.place.lane),
-            legs: legs
+            row_ref: outgoing.row_ref.clone(),
+            epoch: self.epoch(outgoing.row_ref.lane),
+            deliveries: deliveries
                 .iter()
-                .map(|(leg, verdict)| LegSettlement {
-                    leg: Arc::from(*leg),
+                .map(|(sink, verdict)| DeliverySettlement {
+                    sink: Arc::from(*sink),
                     verdict: verdict.clone(),
                 })
                 .collect(),
-            key: delivery.key.as_deref().map(Arc::from),
+            key: outgoing.key.as_deref().map(Arc::from),
+            attempts: outgoing.attempts,
         }
     }
 
-    pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
-        let settlement = self.settlement(delivery, legs);
+    pub(crate) async fn settle(&mut self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> SettleReport {
+        let settlement = self.settlement(outgoing, deliveries);
         self.settle_all(&[settlement]).await
     }
 
@@ -208,16 +209,13 @@ impl Relay {
         let report = self.store.settle(self.owner, settlements).await.unwrap();
         let held = settlements
             .iter()
-            .filter(|settlement| !report.lost.contains(&settlement.place.lane));
-        self.settled.extend(held.map(|settlement| settlement.place.clone()));
+            .filter(|settlement| !report.lost.contains(&settlement.row_ref.lane));
+        self.settled.extend(held.map(|settlement| settlement.row_ref.clone()));
         report
     }
 
-    pub(crate) async fn deliver(&mut self, deliveries: &[Delivery]) -> SettleReport {
-        let settlements: Vec<_> = deliveries
-            .iter()
-            .map(|delivery| self.settlement(delivery, &[]))
-            .collect();
+    pub(crate) async fn deliver(&mut self, outgoing: &[Outgoing]) -> SettleReport {
+        let settlements: Vec<_> = outgoing.iter().map(|outgoing| self.settlement(outgoing, &[])).collect();
         self.settle_all(&settlements).await
     }
 }
@@ -226,8 +224,8 @@ pub(crate) fn message(topic: &str) -> Message {
     Message::bytes(topic, "text/plain", topic.as_bytes().to_vec())
 }
 
-pub(crate) fn topics(deliveries: &[Delivery]) -> Vec<&str> {
-    deliveries.iter().map(|delivery| delivery.topic.as_str()).collect()
+pub(crate) fn topics(outgoing: &[Outgoing]) -> Vec<&str> {
+    outgoing.iter().map(|outgoing| outgoing.topic.as_str()).collect()
 }
 
 pub(crate) fn random_name() -> String {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use sendoff::Message;
 use sendoff::store::{
-    BlockedKey, Command, DeadReason, Delivery, OperateStore, RelayStore, RetryState, Row, Settlement, Verdict,
+    BlockedKey, Command, DeadReason, OperateStore, Outgoing, RelayStore, RetryState, Row, Settlement, Verdict,
 };
 
 use crate::scratch::{Relay, Scratch, connect, message, topics};
@@ -30,12 +30,12 @@ fn dead(blocks: bool) -> Verdict {
     }
 }
 
-/// The waiting rows of the key `k` in order: topic, leg, state, whether it has a time.
+/// The waiting rows of the key `k` in order: topic, delivery, state, whether it has a time.
 async fn waiting(scratch: &Scratch) -> String {
     scratch
         .value(
-            "SELECT string_agg(concat_ws(' ', topic, leg, state, CASE WHEN due_at IS NULL THEN '-' WHEN due_at > now()
-                THEN 'later' ELSE 'now' END), ', ' ORDER BY seq, leg) FROM outbox_waiting",
+            "SELECT string_agg(concat_ws(' ', topic, sink, state, CASE WHEN due_at IS NULL THEN '-' WHEN due_at > now()
+                THEN 'later' ELSE 'now' END), ', ' ORDER BY seq, sink) FROM outbox_waiting",
         )
         .await
 }
@@ -49,16 +49,16 @@ async fn blocked_key(scratch: &Scratch, relay: &mut Relay, count: usize) {
     settlements.extend(
         found[1..]
             .iter()
-            .map(|delivery| relay.settlement(delivery, &[("s", Verdict::Hold)])),
+            .map(|outgoing| relay.settlement(outgoing, &[("s", Verdict::Blocked)])),
     );
     relay.settle_all(&settlements).await;
 }
 
-fn key_of(delivery: &Delivery) -> BlockedKey {
+fn key_of(outgoing: &Outgoing) -> BlockedKey {
     BlockedKey {
-        lane: delivery.place.lane,
+        lane: outgoing.row_ref.lane,
         key: Arc::from("k"),
-        leg: Arc::from("s"),
+        sink: Arc::from("s"),
     }
 }
 
@@ -69,7 +69,7 @@ async fn followers_are_held_until_the_head_is_delivered_and_then_come_in_order()
     blocked_key(&scratch, &mut relay, 4).await;
     assert_eq!(
         waiting(&scratch).await,
-        "1 s retry now, 2 s held -, 3 s held -, 4 s held -"
+        "1 s retry now, 2 s blocked -, 3 s blocked -, 4 s blocked -"
     );
     let head = relay.next().await;
     assert_eq!(topics(&head), ["1"]);
@@ -80,7 +80,7 @@ async fn followers_are_held_until_the_head_is_delivered_and_then_come_in_order()
     let report = relay.deliver(&followers).await;
     assert_eq!(report.freed, [key_of(&head[0])]);
     assert!(!report.woke);
-    assert_eq!(scratch.store.blocked_keys(&[head[0].place.lane]).await.unwrap(), []);
+    assert_eq!(scratch.store.blocked_keys(&[head[0].row_ref.lane]).await.unwrap(), []);
 }
 
 #[tokio::test]
@@ -93,11 +93,11 @@ async fn a_follower_that_fails_holds_back_those_behind_it() {
     let followers = relay.next().await;
     let settlements = [
         relay.settlement(&followers[0], &[]),
-        relay.settlement(&followers[1], &[("s", retry(RetryState::Down, HOUR))]),
+        relay.settlement(&followers[1], &[("s", retry(RetryState::Deferred, HOUR))]),
     ];
     let report = relay.settle_all(&settlements).await;
     assert!(report.freed.is_empty() && !report.woke);
-    assert_eq!(waiting(&scratch).await, "3 s down later, 4 s held -");
+    assert_eq!(waiting(&scratch).await, "3 s deferred later, 4 s blocked -");
 }
 
 #[tokio::test]
@@ -108,7 +108,7 @@ async fn a_parked_row_lets_its_followers_go() {
     let head = relay.next().await;
     let report = relay.settle(&head[0], &[("s", retry(RetryState::Parked, HOUR))]).await;
     assert!(report.woke && report.freed.is_empty());
-    assert_eq!(waiting(&scratch).await, "1 s parked later, 2 s held now");
+    assert_eq!(waiting(&scratch).await, "1 s parked later, 2 s blocked now");
     let follower = relay.next().await;
     assert_eq!(
         relay.deliver(&follower).await.freed,
@@ -126,12 +126,12 @@ async fn a_dead_letter_blocks_or_does_not_as_it_was_told() {
         let head = relay.next().await;
         let report = relay.settle(&head[0], &[("s", dead(blocks))]).await;
         assert_eq!(report.woke, !blocks);
-        let expected = if blocks { "2 s held -" } else { "2 s held now" };
+        let expected = if blocks { "2 s blocked -" } else { "2 s blocked now" };
         assert_eq!(waiting(&scratch).await, expected);
         assert_eq!(
             scratch
                 .store
-                .release_orphans(relay.owner, &[head[0].place.lane])
+                .release_orphans(relay.owner, &[head[0].row_ref.lane])
                 .await
                 .unwrap(),
             0
@@ -145,9 +145,9 @@ async fn a_follower_is_due_at_once_when_what_it_was_held_for_is_gone() {
     let mut relay = scratch.relay().await;
     scratch.emit(&[message("1").key("k")]).await;
     let found = relay.next().await;
-    let report = relay.settle(&found[0], &[("s", Verdict::Hold)]).await;
+    let report = relay.settle(&found[0], &[("s", Verdict::Blocked)]).await;
     assert!(report.woke);
-    assert_eq!(waiting(&scratch).await, "1 s held now");
+    assert_eq!(waiting(&scratch).await, "1 s blocked now");
 }
 
 #[tokio::test]
@@ -156,9 +156,9 @@ async fn an_earlier_message_is_not_held_behind_a_later_one_that_is_due() {
     let mut relay = scratch.relay().await;
     scratch.emit(&[message("1").key("k"), message("2").key("k")]).await;
     let found = relay.next().await;
-    relay.settle(&found[1], &[("s", Verdict::Hold)]).await;
-    relay.settle(&found[0], &[("s", Verdict::Hold)]).await;
-    assert_eq!(waiting(&scratch).await, "1 s held now, 2 s held now");
+    relay.settle(&found[1], &[("s", Verdict::Blocked)]).await;
+    relay.settle(&found[0], &[("s", Verdict::Blocked)]).await;
+    assert_eq!(waiting(&scratch).await, "1 s blocked now, 2 s blocked now");
 }
 
 #[tokio::test]
@@ -178,32 +178,32 @@ async fn orphans_are_let_go() {
         0
     );
     assert_eq!(scratch.store.release_orphans(relay.owner, &lanes).await.unwrap(), 2);
-    assert_eq!(waiting(&scratch).await, "2 s held now, 3 s held now");
+    assert_eq!(waiting(&scratch).await, "2 s blocked now, 3 s blocked now");
 }
 
 #[tokio::test]
-async fn a_message_with_several_legs_becomes_a_row_for_each_that_is_not_delivered() {
+async fn a_message_with_several_deliveries_becomes_a_row_for_each_that_is_not_delivered() {
     let scratch = Scratch::new().await;
     let mut relay = scratch.relay().await;
     scratch.emit(&[message("1").key("k")]).await;
     let found = relay.next().await;
-    let legs = [
+    let deliveries = [
         ("a", Verdict::Delivered),
         ("b", retry(RetryState::Retry, HOUR)),
         ("c", dead(false)),
-        ("d", Verdict::Hold),
+        ("d", Verdict::Blocked),
     ];
-    relay.settle(&found[0], &legs).await;
-    assert_eq!(waiting(&scratch).await, "1 b retry later, 1 d held now");
-    assert_eq!(scratch.value("SELECT leg FROM outbox_dead").await, "c");
+    relay.settle(&found[0], &deliveries).await;
+    assert_eq!(waiting(&scratch).await, "1 b retry later, 1 d blocked now");
+    assert_eq!(scratch.value("SELECT sink FROM outbox_dead").await, "c");
     assert_eq!(scratch.value("SELECT count(*) FROM outbox_message").await, "0");
 }
 
 #[tokio::test]
-async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
+async fn a_row_without_a_delivery_falls_into_its_deliveries_and_lets_all_of_them_go_on() {
     let scratch = Scratch::new().await;
     let mut relay = scratch.relay().await;
-    // A dead letter that was never routed, retried by an operator, in front of held rows of two legs.
+    // A dead letter that was never routed, retried by an operator, in front of held rows of two deliveries.
     scratch
         .emit(&[message("1").key("k"), message("2").key("k"), message("3").key("k")])
         .await;
@@ -216,10 +216,10 @@ async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
     };
     relay.settle(&found[0], &[("", unroutable)]).await;
     relay
-        .settle(&found[1], &[("a", Verdict::Hold), ("b", Verdict::Hold)])
+        .settle(&found[1], &[("a", Verdict::Blocked), ("b", Verdict::Blocked)])
         .await;
-    relay.settle(&found[2], &[("b", Verdict::Hold)]).await;
-    assert_eq!(waiting(&scratch).await, "2 a held -, 2 b held -, 3 b held -");
+    relay.settle(&found[2], &[("b", Verdict::Blocked)]).await;
+    assert_eq!(waiting(&scratch).await, "2 a blocked -, 2 b blocked -, 3 b blocked -");
     assert_eq!(
         scratch
             .store
@@ -229,14 +229,14 @@ async fn a_row_without_a_leg_falls_into_its_legs_and_lets_all_of_them_go_on() {
         1
     );
     let head = relay.next().await;
-    assert_eq!((topics(&head), &head[0].place.leg), (vec!["1"], &None));
+    assert_eq!((topics(&head), &head[0].row_ref.sink), (vec!["1"], &None));
     let report = relay.settle(&head[0], &[("b", retry(RetryState::Retry, HOUR))]).await;
     assert!(report.woke);
     assert_eq!(
         waiting(&scratch).await,
-        "1 b retry later, 2 a held now, 2 b held -, 3 b held -"
+        "1 b retry later, 2 a blocked now, 2 b blocked -, 3 b blocked -"
     );
-    let freed: Vec<_> = report.freed.iter().map(|freed| &*freed.leg).collect();
+    let freed: Vec<_> = report.freed.iter().map(|freed| &*freed.sink).collect();
     assert_eq!(freed, [""]);
 }
 
@@ -248,7 +248,7 @@ async fn an_unreadable_row_dies_as_it_is() {
         .run("INSERT INTO outbox_message (topic, payload, headers) VALUES ('', '\\x00ff', '[1]')")
         .await;
     let page = relay.page().await;
-    let Row::Unreadable { place, why } = &page.rows[0] else {
+    let Row::Unreadable { row_ref, why } = &page.rows[0] else {
         panic!("{page:?}")
     };
     let verdict = Verdict::Dead {
@@ -258,13 +258,14 @@ async fn an_unreadable_row_dies_as_it_is() {
         blocks: false,
     };
     let settlement = Settlement {
-        place: place.clone(),
-        epoch: relay.epoch(place.lane),
-        legs: vec![sendoff::store::LegSettlement {
-            leg: Arc::from(""),
+        row_ref: row_ref.clone(),
+        epoch: relay.epoch(row_ref.lane),
+        deliveries: vec![sendoff::store::DeliverySettlement {
+            sink: Arc::from(""),
             verdict,
         }],
         key: None,
+        attempts: 0,
     };
     relay.settle_all(&[settlement]).await;
     let row = "SELECT concat_ws(' ', reason, payload, headers, attempts) FROM outbox_dead";
@@ -279,13 +280,13 @@ async fn a_lane_that_is_lost_does_not_keep_the_others_from_being_settled() {
     let messages: Vec<_> = (0..40).map(|n| message("m").key(n)).collect();
     scratch.emit(&messages).await;
     let found = relay.next().await;
-    let lost = found[0].place.lane;
+    let lost = found[0].row_ref.lane;
     scratch
         .run(&format!("UPDATE outbox_lane SET epoch = epoch + 1 WHERE lane = {lost}"))
         .await;
-    let mut settlements: Vec<_> = found.iter().map(|delivery| relay.settlement(delivery, &[])).collect();
-    settlements[1].legs = vec![sendoff::store::LegSettlement {
-        leg: Arc::from("s"),
+    let mut settlements: Vec<_> = found.iter().map(|outgoing| relay.settlement(outgoing, &[])).collect();
+    settlements[1].deliveries = vec![sendoff::store::DeliverySettlement {
+        sink: Arc::from("s"),
         verdict: retry(RetryState::Retry, HOUR),
     }];
     let report = relay.settle_all(&settlements).await;
@@ -302,17 +303,22 @@ async fn delivered_messages_are_kept_when_a_retention_is_set() {
     let mut relay = scratch.relay().await;
     scratch.emit(&[message("at once"), message("later").key("k")]).await;
     let found = relay.next().await;
-    let (later, at_once): (Vec<_>, Vec<_>) = found.into_iter().partition(|delivery| delivery.topic == "later");
-    relay.deliver(&at_once).await;
+    let (later, at_once): (Vec<_>, Vec<_>) = found.into_iter().partition(|outgoing| outgoing.topic == "later");
+    let both = [("s", Verdict::Delivered), ("t", Verdict::Delivered)];
+    relay.settle(&at_once[0], &both).await;
     relay
         .settle(&later[0], &[("s", retry(RetryState::Retry, Duration::ZERO))])
         .await;
     let again = relay.next().await;
     relay.deliver(&again).await;
     let kept =
-        "SELECT string_agg(concat_ws(' ', topic, leg, attempts), ', ' ORDER BY delivered_at) FROM outbox_delivered";
-    assert_eq!(scratch.value(kept).await, "at once  0, later s 1");
-    assert_eq!(scratch.store.summary().await.unwrap().delivered, 2);
+        "SELECT string_agg(concat_ws(' ', topic, sinks, attempts), ', ' ORDER BY delivered_at) FROM outbox_delivered";
+    assert_eq!(scratch.value(kept).await, r#"at once ["s", "t"] 0, later ["s"] 1"#);
+    assert_eq!(scratch.store.summary().await.unwrap().delivered, 3, "deliveries");
+    let kept =
+        "SELECT string_agg(concat_ws(' ', topic, sink, jsonb_array_length(history)), ', ' ORDER BY ended_at, sink)
+        FROM outbox_all";
+    assert_eq!(scratch.value(kept).await, "at once s 0, at once t 0, later s 1");
 }
 
 #[tokio::test]
@@ -332,7 +338,7 @@ async fn history_keeps_the_last_twenty_and_an_uncharged_repeat_adds_nothing() {
         found = relay.next().await;
     }
     let row = "SELECT concat_ws(' ', attempts, jsonb_array_length(history), history -> 0 ->> 'error',
-        history -> 19 ->> 'error', history -> 19 ->> 'leg', last_error) FROM outbox_waiting";
+        history -> 19 ->> 'error', history -> 19 ->> 'sink', last_error) FROM outbox_waiting";
     assert_eq!(scratch.value(row).await, "23 20 error 3 error 22 s error 22");
     let at = scratch.value("SELECT history -> 0 ->> 'at' FROM outbox_waiting").await;
     assert!(at.ends_with('Z') && at.contains('T'), "{at}");
@@ -374,14 +380,14 @@ async fn a_row_in_the_place_of_one_that_is_gone_stays() {
     let mut relay = scratch.relay().await;
     scratch.emit(&[message("old").key("k")]).await;
     let found = relay.next().await;
-    let place = scratch.value("SELECT ctid::text FROM outbox_message").await;
+    let row_ref = scratch.value("SELECT ctid::text FROM outbox_message").await;
     scratch.run("DELETE FROM outbox_message").await;
     // As long as an older snapshot may see the row, its place is not given away.
     while scratch.value("SELECT pg_relation_size('outbox_message')::text").await != "0" {
         scratch.run("VACUUM FULL outbox_message").await;
     }
     scratch.emit(&[message("new").key("k")]).await;
-    assert_eq!(scratch.value("SELECT ctid::text FROM outbox_message").await, place);
+    assert_eq!(scratch.value("SELECT ctid::text FROM outbox_message").await, row_ref);
     relay.deliver(&found).await;
     assert_eq!(scratch.value("SELECT topic FROM outbox_message").await, "new");
 }

@@ -1,4 +1,4 @@
-//! The wake-up ladder's second rung, both halves.
+//! The wake-up ladder's second wake source, both halves.
 
 use std::time::Duration;
 
@@ -17,8 +17,8 @@ async fn a_commit_in_one_process_wakes_a_relay_in_another() {
         .unwrap()
         .expect("a direct connection can listen");
     let (waker, store) = (Waker::new(), scratch.store.clone());
-    let bell = waker.clone();
-    let notifier = tokio::spawn(async move { store.notify_on_wake(&bell).await });
+    let shared = waker.clone();
+    let notifier = tokio::spawn(async move { store.notify_on_wake(&shared).await });
     for _commit in 0..100 {
         waker.wake();
     }

@@ -1,4 +1,4 @@
-//! Items: what a hand-out and a mark make the server do.
+//! Jobs: what a hand-out and a mark make the server do.
 
 use sendoff::ErrorKind;
 use sendoff::store::{Claim, WorkStore};
@@ -8,14 +8,14 @@ use crate::scratch::{LEASE, Scratch};
 
 /// A planner that takes the table to be small likes to read the index of what is due from end to end, for every batch.
 #[tokio::test]
-async fn marking_reads_the_items_and_no_index_as_a_whole() {
+async fn marking_reads_the_jobs_and_no_index_as_a_whole() {
     let scratch = Scratch::new().await;
     scratch
-        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 2000)")
+        .run("INSERT INTO outbox_job (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 2000)")
         .await;
-    let items = scratch.store.claim_batch("one", 100, LEASE).await.unwrap();
-    let seqs: Vec<i64> = items.iter().map(|item| item.claim.seq).collect();
-    let (number, lease) = (items[0].claim.number, 60_000_000_i64);
+    let jobs = scratch.store.claim_batch("one", 100, LEASE).await.unwrap();
+    let seqs: Vec<i64> = jobs.iter().map(|job| job.claim.seq).collect();
+    let (number, lease) = (jobs[0].claim.number, 60_000_000_i64);
     let four: [(&(dyn ToSql + Sync), Type); 4] = [
         (&"one", Type::TEXT),
         (&seqs, Type::INT8_ARRAY),
@@ -24,13 +24,13 @@ async fn marking_reads_the_items_and_no_index_as_a_whole() {
     ];
     let three = &four[..3];
     let read = "SELECT sum(pg_stat_get_xact_tuples_returned(indexrelid))::bigint FROM pg_index \
-                WHERE indrelid = 'outbox_item'::regclass AND indexrelid::regclass::text LIKE '%due'";
+                WHERE indrelid = 'outbox_job'::regclass AND indexrelid::regclass::text LIKE '%due'";
     let marks = [
-        (include_str!("../../sql/extend_items.sql"), &four[..], 100),
-        (include_str!("../../sql/release_items.sql"), three, 100),
-        (include_str!("../../sql/keep_items.sql"), three, 100),
+        (include_str!("../../sql/extend_jobs.sql"), &four[..], 100),
+        (include_str!("../../sql/release_jobs.sql"), three, 100),
+        (include_str!("../../sql/keep_jobs.sql"), three, 100),
         // It names those that were not held.
-        (include_str!("../../sql/complete_items.sql"), three, 0),
+        (include_str!("../../sql/complete_jobs.sql"), three, 0),
     ];
     for (sql, params, named) in marks {
         scratch.run("BEGIN; SET LOCAL enable_seqscan = off").await;
@@ -50,29 +50,29 @@ async fn marking_reads_the_items_and_no_index_as_a_whole() {
 #[tokio::test]
 async fn a_claim_leaves_the_indexes_alone() {
     let scratch = Scratch::new().await;
-    let fill = "INSERT INTO outbox_item (topic, payload) SELECT 'a', decode(repeat('00', 256), 'hex') \
+    let fill = "INSERT INTO outbox_job (topic, payload) SELECT 'a', decode(repeat('00', 256), 'hex') \
                 FROM generate_series(1, 1000)";
     scratch.run(fill).await;
     scratch.run("BEGIN").await;
     scratch
-        .run("SELECT count(*) FROM outbox_claim_items('one', 1000, 60000000)")
+        .run("SELECT count(*) FROM outbox_claim_jobs('one', 1000, 60000000)")
         .await;
     let updated = "SELECT concat_ws(' ', pg_stat_get_xact_tuples_updated(oid), pg_stat_get_xact_tuples_hot_updated(oid)) \
-                   FROM pg_class WHERE oid = 'outbox_item'::regclass";
+                   FROM pg_class WHERE oid = 'outbox_job'::regclass";
     assert_eq!(scratch.value(updated).await, "1000 1000");
     scratch.run("ROLLBACK").await;
 }
 
-/// An item that takes long would otherwise be passed over by every claim until it is done.
+/// A job that takes long would otherwise be passed over by every claim until it is done.
 #[tokio::test]
-async fn an_extended_item_is_not_among_what_is_due() {
+async fn an_extended_job_is_not_among_what_is_due() {
     let scratch = Scratch::new().await;
     scratch
-        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 3)")
+        .run("INSERT INTO outbox_job (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 3)")
         .await;
-    let items = scratch.store.claim_batch("one", 2, LEASE).await.unwrap();
-    let claims: Vec<Claim> = items.iter().map(|item| item.claim).collect();
-    let due = "SELECT count(*) FROM outbox_item WHERE next_attempt_at <= now()";
+    let jobs = scratch.store.claim_batch("one", 2, LEASE).await.unwrap();
+    let claims: Vec<Claim> = jobs.iter().map(|job| job.claim).collect();
+    let due = "SELECT count(*) FROM outbox_job WHERE next_attempt_at <= now()";
     assert_eq!(scratch.value(due).await, "3");
     assert!(scratch.store.extend("one", &claims, LEASE).await.unwrap().is_empty());
     assert_eq!(scratch.value(due).await, "1");
@@ -80,9 +80,9 @@ async fn an_extended_item_is_not_among_what_is_due() {
 
 /// It would never be claimed, and never be found among the failed either.
 #[tokio::test]
-async fn an_item_without_a_next_attempt_is_refused() {
+async fn an_job_without_a_next_attempt_is_refused() {
     let scratch = Scratch::new().await;
-    let insert = "INSERT INTO outbox_item (topic, payload, next_attempt_at) VALUES ('a', 'x', NULL)";
+    let insert = "INSERT INTO outbox_job (topic, payload, next_attempt_at) VALUES ('a', 'x', NULL)";
     let error = scratch
         .sql
         .batch_execute(&scratch.names.render(insert))
@@ -91,21 +91,21 @@ async fn an_item_without_a_next_attempt_is_refused() {
     assert_eq!(error.code(), Some(&tokio_postgres::error::SqlState::CHECK_VIOLATION));
 }
 
-/// A batch may hold items of several hand-outs, the same twice, and some that are lost.
+/// A batch may hold jobs of several hand-outs, the same twice, and some that are lost.
 #[tokio::test]
-async fn exactly_the_items_that_were_not_held_are_named() {
+async fn exactly_the_jobs_that_were_not_held_are_named() {
     let scratch = Scratch::new().await;
     scratch
-        .run("INSERT INTO outbox_item (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 6)")
+        .run("INSERT INTO outbox_job (topic, payload) SELECT 'a', 'x' FROM generate_series(1, 6)")
         .await;
     let claimed = async |limit| -> Vec<Claim> {
-        let items = scratch.store.claim_batch("one", limit, LEASE).await.unwrap();
-        items.iter().map(|item| item.claim).collect()
+        let jobs = scratch.store.claim_batch("one", limit, LEASE).await.unwrap();
+        jobs.iter().map(|job| job.claim).collect()
     };
     let (first, second) = (claimed(3).await, claimed(3).await);
     scratch
         .run(&format!(
-            "UPDATE outbox_item SET claim = claim + 1000 WHERE seq = {}",
+            "UPDATE outbox_job SET claim = claim + 1000 WHERE seq = {}",
             first[1].seq
         ))
         .await;
@@ -118,47 +118,45 @@ async fn exactly_the_items_that_were_not_held_are_named() {
     let lost = scratch.store.mark_success("one", &asked).await.unwrap();
     assert_eq!(lost, [first[1], asked[7]]);
     assert_eq!(
-        scratch
-            .value("SELECT string_agg(seq::text, ',') FROM outbox_item")
-            .await,
+        scratch.value("SELECT string_agg(seq::text, ',') FROM outbox_job").await,
         first[1].seq.to_string()
     );
     let lost = scratch.store.mark_success("one", &asked).await.unwrap();
-    assert_eq!(lost, asked, "an item is marked once");
+    assert_eq!(lost, asked, "a job is marked once");
 }
 
-/// A standby that takes over without the last items gives their numbers, and those of their hand-outs, a second time.
+/// A standby that takes over without the last jobs gives their numbers, and those of their hand-outs, a second time.
 #[tokio::test]
-async fn a_claim_from_before_a_failover_does_not_touch_the_item_with_its_numbers() {
+async fn a_claim_from_before_a_failover_does_not_touch_the_job_with_its_numbers() {
     let scratch = Scratch::new().await;
     let claimed = async |topic| {
-        let insert = format!("INSERT INTO outbox_item (topic, payload) VALUES ('{topic}', 'x')");
+        let insert = format!("INSERT INTO outbox_job (topic, payload) VALUES ('{topic}', 'x')");
         scratch.run(&insert).await;
-        let items = scratch.store.claim_batch("one", 10, LEASE).await.unwrap();
-        let [item] = <[_; 1]>::try_from(items).unwrap();
-        item
+        let jobs = scratch.store.claim_batch("one", 10, LEASE).await.unwrap();
+        let [job] = <[_; 1]>::try_from(jobs).unwrap();
+        job
     };
     let old = claimed("old").await;
     // What such a standby knows.
-    scratch.run("TRUNCATE outbox_item RESTART IDENTITY").await;
+    scratch.run("TRUNCATE outbox_job RESTART IDENTITY").await;
     let new = claimed("new").await;
     assert_ne!(old.id, new.id);
 
-    let item = "SELECT concat_ws(' ', topic, state, lease_owner, attempts, lease_until, next_attempt_at, last_error) \
-                FROM outbox_item";
-    let before = scratch.value(item).await;
+    let job = "SELECT concat_ws(' ', topic, state, lease_owner, attempts, lease_until, next_attempt_at, last_error) \
+                FROM outbox_job";
+    let before = scratch.value(job).await;
     let store = &scratch.store;
     assert_eq!(store.extend("one", &[old.claim], 2 * LEASE).await.unwrap(), [old.claim]);
-    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(scratch.value(job).await, before);
     let retried = store.mark_retry("one", old.claim, LEASE, "of the old one").await;
-    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(scratch.value(job).await, before);
     assert_eq!(retried.unwrap_err().kind(), ErrorKind::LeaseLost);
     let failed = store.mark_failed("one", old.claim, "of the old one").await;
-    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(scratch.value(job).await, before);
     assert_eq!(failed.unwrap_err().kind(), ErrorKind::LeaseLost);
     assert_eq!(store.release("one", &[old.claim]).await.unwrap(), [old.claim]);
-    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(scratch.value(job).await, before);
     assert_eq!(store.mark_success("one", &[old.claim]).await.unwrap(), [old.claim]);
-    assert_eq!(scratch.value(item).await, before);
+    assert_eq!(scratch.value(job).await, before);
     assert_eq!(store.mark_success("one", &[new.claim]).await.unwrap(), []);
 }

@@ -56,6 +56,8 @@ impl Inner {
 fn view(row: &Row<'_>) -> rusqlite::Result<AuditView> {
     Ok(AuditView {
         at: to_time(row.get(0)?),
+        // A file has no logins.
+        login: None,
         who: row.get(1)?,
         action: row.get(2)?,
         filter: row.get(3)?,

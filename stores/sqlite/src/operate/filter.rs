@@ -6,32 +6,47 @@ use sendoff::store::Filter;
 
 use crate::clock::from_time;
 
-/// The twelve values of `filter.sql`.
+/// The values of `filter.sql`, and those that only dead letters have.
 pub(super) fn values(filter: &Filter) -> Vec<Value> {
     let text = |text: &Option<String>| text.clone().map_or(Value::Null, Value::Text);
     let time = |time: Option<std::time::SystemTime>| time.map_or(Value::Null, |at| Value::Integer(from_time(at)));
+    let pattern = |text: &Option<String>| text.as_deref().map_or(Value::Null, |text| Value::Text(glob(text)));
     vec![
         Value::Text(spellings(&filter.ids)),
         filter
             .status
             .map_or(Value::Null, |status| Value::Text(status.as_str().to_owned())),
-        filter
-            .topic
-            .as_deref()
-            .map_or(Value::Null, |topic| Value::Text(glob(topic))),
-        text(&filter.key),
-        text(&filter.aggregate_type),
-        text(&filter.aggregate_id),
+        pattern(&filter.topic),
+        pattern(&filter.key),
+        pattern(&filter.aggregate_type),
+        pattern(&filter.aggregate_id),
         text(&filter.idempotency_key),
-        text(&filter.leg),
+        text(&filter.sink),
         text(&filter.error),
         text(&filter.payload),
         time(filter.created_from),
         time(filter.created_until),
+        text(&filter.search),
+        paths(filter),
+        text(&filter.reason),
+        time(filter.died_from),
+        time(filter.died_until),
     ]
 }
 
-/// A limit or an offset.
+/// Values in the payload, with their paths as SQLite writes them.
+fn paths(filter: &Filter) -> Value {
+    let wanted = filter.payload_paths.iter();
+    let wanted: Vec<_> = wanted
+        .map(|wanted| serde_json::json!({"path": wanted.in_sql(), "value": wanted.value}))
+        .collect();
+    if wanted.is_empty() {
+        return Value::Null;
+    }
+    Value::Text(serde_json::Value::from(wanted).to_string())
+}
+
+/// A limit.
 pub(super) fn number(number: usize) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }

@@ -8,7 +8,7 @@ use super::audit::write_audit;
 use super::filter::{as_asked, number};
 use super::look::count;
 use crate::clock::to_time;
-use crate::settle::{follow_on, legs_behind};
+use crate::settle::{deliveries_behind, follow_on};
 use crate::sql::Sql;
 use crate::store::Inner;
 
@@ -16,17 +16,17 @@ use crate::store::Inner;
 pub(super) struct Released {
     lane: Lane,
     key: Option<String>,
-    leg: String,
+    sink: String,
 }
 
 impl Released {
-    /// A row of lane, key and leg. A key that is not UTF-8 has no followers: its messages are unreadable.
+    /// A row of lane, key and delivery. A key that is not UTF-8 has no followers: its messages are unreadable.
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         let text = |column| row.get_ref(column).map(|value| value.as_str().ok().map(str::to_owned));
         Ok(Self {
             lane: row.get(0)?,
             key: text(1)?,
-            leg: text(2)?.unwrap_or_default(),
+            sink: text(2)?.unwrap_or_default(),
         })
     }
 }
@@ -35,8 +35,8 @@ impl Released {
 pub(super) fn let_go(tx: &Transaction<'_>, sql: &Sql, released: &[Released]) -> rusqlite::Result<()> {
     for letter in released {
         let Some(key) = &letter.key else { continue };
-        for leg in legs_behind(tx, sql, letter.lane, key, &letter.leg)? {
-            follow_on(tx, sql, letter.lane, key, &leg)?;
+        for sink in deliveries_behind(tx, sql, letter.lane, key, &letter.sink)? {
+            follow_on(tx, sql, letter.lane, key, &sink)?;
         }
     }
     Ok(())
@@ -53,16 +53,16 @@ impl Inner {
         self.operate.call("keys could not be listed", work).await
     }
 
-    pub(super) async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        let (key, leg, who) = (key.to_owned(), leg.map(str::to_owned), who.to_owned());
+    pub(super) async fn release_key(&self, key: &str, sink: Option<&str>, who: &str) -> Result<u64> {
+        let (key, sink, who) = (key.to_owned(), sink.map(str::to_owned), who.to_owned());
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
             let mut statement = tx.prepare_cached(sql.release_key.first())?;
-            let rows = statement.query_map(params![key, leg], Released::read)?;
+            let rows = statement.query_map(params![key, sink], Released::read)?;
             let released: Vec<Released> = rows.collect::<rusqlite::Result<_>>()?;
             let_go(tx, sql, &released)?;
             let asked = as_asked(&Filter {
                 key: Some(key.clone()),
-                leg: leg.clone(),
+                sink: sink.clone(),
                 ..Filter::default()
             });
             let released = u64::try_from(released.len()).unwrap_or(u64::MAX);
@@ -84,9 +84,9 @@ fn view(row: &Row<'_>) -> rusqlite::Result<KeyView> {
     };
     Ok(KeyView {
         key: text(0)?.unwrap_or_default(),
-        leg: text(1)?.unwrap_or_default(),
+        sink: text(1)?.unwrap_or_default(),
         lane: row.get(2)?,
-        held: count(row, 3)?,
+        blocked: count(row, 3)?,
         head: text(4)?.and_then(|id| Uuid::parse_str(&id).ok()),
         state: text(5)?.unwrap_or_default(),
         due_at: row.get::<_, Option<i64>>(6)?.map(to_time),

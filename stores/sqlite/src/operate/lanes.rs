@@ -18,6 +18,16 @@ impl Inner {
         };
         self.operate.call("lanes could not be listed", work).await
     }
+
+    pub(super) async fn published_routes(&self) -> Result<Vec<String>> {
+        let sql = self.sql.clone();
+        let work = move |connection: &mut Connection| {
+            let mut statement = connection.prepare_cached(sql.relays.first())?;
+            let rows = statement.query_map([], |row| row.get(2))?;
+            rows.collect()
+        };
+        self.operate.call("relays could not be listed", work).await
+    }
 }
 
 fn view(row: &Row<'_>) -> rusqlite::Result<LaneView> {

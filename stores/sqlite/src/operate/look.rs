@@ -2,41 +2,26 @@
 
 use std::time::{Duration, SystemTime};
 
-use rusqlite::types::Value;
 use rusqlite::{Connection, Row, params_from_iter};
-use sendoff::store::{Backlog, Filter, Listing, Stored, Summary};
+use sendoff::store::{Backlog, Filter, Stored, Summary};
 use sendoff::{Result, Uuid};
 
-use super::filter::{number, spellings, values};
-use super::stored::shown;
+use super::filter::{spellings, values};
 use crate::clock::to_time;
+use crate::decode::{Source, shown_columns};
 use crate::store::Inner;
 
 impl Inner {
-    pub(super) async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
-        let sql = self.sql.clone();
-        let mut values = values(filter);
-        // One more than asked for tells whether there are more.
-        values.extend([number(limit.saturating_add(1)), number(offset)].map(Value::Integer));
-        let work = move |connection: &mut Connection| {
-            let mut statement = connection.prepare_cached(sql.list.first())?;
-            let rows = statement.query_map(params_from_iter(values), shown)?;
-            rows.collect::<rusqlite::Result<Vec<Stored>>>()
-        };
-        let mut messages = self.operate.call("messages could not be listed", work).await?;
-        let more = messages.len() > limit;
-        messages.truncate(limit);
-        Ok(Listing { messages, more })
-    }
-
     pub(super) async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
         let sql = self.sql.clone();
         let work = move |connection: &mut Connection| {
             let mut statement = connection.prepare_cached(sql.find.first())?;
-            let rows = statement.query_map([spellings(&[id])], shown)?;
-            rows.collect()
+            let columns = shown_columns(&statement)?;
+            let row = |row: &Row<'_>| Ok(Stored::read(&Source(row), &columns));
+            let rows = statement.query_map([spellings(&[id])], row)?;
+            rows.collect::<rusqlite::Result<Result<Vec<Stored>>>>()
         };
-        self.operate.call("the message could not be looked up", work).await
+        self.operate.call("the message could not be looked up", work).await?
     }
 
     pub(super) async fn count(&self, filter: &Filter) -> Result<u64> {
@@ -76,7 +61,7 @@ impl Inner {
                 })
             })
         };
-        self.operate.call("the outbox could not be summed up", work).await
+        self.operate.call("the summary could not be read", work).await
     }
 
     pub(crate) async fn backlog(&self) -> Result<Backlog> {

@@ -1,34 +1,62 @@
-//! Room: operate. What operators, and relays in passing, see and do.
+//! Part: operate. What operators, and relays in passing, see and do.
 
 mod act;
 mod audit;
 mod filter;
-mod hasten;
 mod keys;
 mod lanes;
+mod list;
+mod list_texts;
 mod look;
+mod overview;
 mod pause;
 mod reap;
-mod stored;
+mod retry_waiting;
 
+use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime};
 
 use async_trait::async_trait;
 use sendoff::store::{
-    AuditView, CleanCount, Cleaned, Command, Filter, Hasten, Hastened, KeyView, LaneView, Listing, OperateStore,
-    Pausable, PauseView, Place, Reaped, Stored, Summary, Windows,
+    AuditView, CleanCount, Cleaned, Command, Direction, EndedAt, Filter, KeyView, LaneView, ListTable, Looked,
+    LookedEnded, OperateStore, Overview, Pausable, PauseView, Reaped, Retention, RetriedBatch, RetryOptions, RowRef,
+    Stored, Summary,
 };
 use sendoff::{Result, Uuid};
 
 pub(crate) use self::act::Batch;
 pub(crate) use self::filter::{as_asked, spellings};
-pub(crate) use self::stored::stored;
+pub(crate) use self::list_texts::ListTexts;
+pub(crate) use self::pause::paused;
 use crate::SqliteStore;
 
 #[async_trait]
 impl OperateStore for SqliteStore {
-    async fn list(&self, filter: &Filter, limit: usize, offset: usize) -> Result<Listing> {
-        self.0.list(filter, limit, offset).await
+    async fn next_number(&self, table: ListTable, from: i64, direction: Direction) -> Result<Option<i64>> {
+        self.0.next_number(table, from, direction).await
+    }
+
+    async fn look(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        numbers: RangeInclusive<i64>,
+        direction: Direction,
+        limit: usize,
+    ) -> Result<Looked> {
+        self.0.look(table, filter, numbers, direction, limit).await
+    }
+
+    async fn look_ended(
+        &self,
+        table: ListTable,
+        filter: &Filter,
+        from: Option<EndedAt>,
+        direction: Direction,
+        rows: usize,
+        limit: usize,
+    ) -> Result<LookedEnded> {
+        self.0.look_ended(table, filter, from, direction, rows, limit).await
     }
 
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>> {
@@ -57,19 +85,19 @@ impl OperateStore for SqliteStore {
         self.0.count(filter).await
     }
 
-    async fn hasten(
+    async fn retry_waiting(
         &self,
         filter: &Filter,
-        how: Hasten,
-        after: Option<&Place>,
+        how: RetryOptions,
+        after: Option<&RowRef>,
         limit: usize,
         command: &mut Command,
-    ) -> Result<Hastened> {
-        self.0.hasten(filter, how, after, limit, command).await
+    ) -> Result<RetriedBatch> {
+        self.0.retry_waiting(filter, how, after, limit, command).await
     }
 
-    async fn hasten_count(&self, filter: &Filter, how: Hasten) -> Result<u64> {
-        self.0.hasten_count(filter, how).await
+    async fn retry_waiting_count(&self, filter: &Filter, how: RetryOptions) -> Result<u64> {
+        self.0.retry_waiting_count(filter, how).await
     }
 
     async fn discard_dead(
@@ -86,12 +114,20 @@ impl OperateStore for SqliteStore {
         self.0.keys(limit).await
     }
 
-    async fn release_key(&self, key: &str, leg: Option<&str>, who: &str) -> Result<u64> {
-        self.0.release_key(key, leg, who).await
+    async fn release_key(&self, key: &str, sink: Option<&str>, who: &str) -> Result<u64> {
+        self.0.release_key(key, sink, who).await
+    }
+
+    async fn published_routes(&self) -> Result<Vec<String>> {
+        self.0.published_routes().await
     }
 
     async fn lane_views(&self) -> Result<Vec<LaneView>> {
         self.0.lane_views().await
+    }
+
+    async fn overview(&self) -> Result<Overview> {
+        self.0.overview().await
     }
 
     async fn pause(&self, what: &Pausable, who: &str) -> Result<bool> {
@@ -110,12 +146,12 @@ impl OperateStore for SqliteStore {
         self.0.reap_gone(stale_after, who).await
     }
 
-    async fn clean_count(&self, windows: &Windows) -> Result<CleanCount> {
-        self.0.clean_count(windows).await
+    async fn clean_count(&self, retention: &Retention) -> Result<CleanCount> {
+        self.0.clean_count(retention).await
     }
 
-    async fn clean_up(&self, windows: &Windows, limit: usize, command: &mut Command) -> Result<Cleaned> {
-        self.0.clean_up(windows, limit, command).await
+    async fn clean_up(&self, retention: &Retention, limit: usize, command: &mut Command) -> Result<Cleaned> {
+        self.0.clean_up(retention, limit, command).await
     }
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {

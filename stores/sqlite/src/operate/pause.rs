@@ -21,7 +21,7 @@ impl Inner {
             write_audit(tx, sql, &who, Action::Pause, &as_asked(&what), u64::from(paused))?;
             Ok(paused)
         };
-        self.act("the pause could not be noted", act).await
+        self.act("the pause could not be set", act).await
     }
 
     pub(super) async fn resume(&self, what: &Pausable, who: &str) -> Result<bool> {
@@ -45,19 +45,22 @@ impl Inner {
             let rows = statement.query_map([], view)?;
             rows.collect()
         };
-        self.operate.call("what is paused could not be read", work).await
+        self.operate.call("pauses could not be read", work).await
     }
 
     /// For relays, which ask often: on the connection that they read with.
     pub(crate) async fn paused(&self) -> Result<Vec<(String, String)>> {
         let sql = self.sql.clone();
-        let work = move |connection: &mut Connection| {
-            let mut statement = connection.prepare_cached(sql.paused.first())?;
-            let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
-            rows.collect()
-        };
-        self.read.call("what is paused could not be read", work).await
+        let work = move |connection: &mut Connection| paused(connection, &sql);
+        self.read.call("pauses could not be read", work).await
     }
+}
+
+/// Kinds and names of what is paused.
+pub(crate) fn paused(connection: &Connection, sql: &Sql) -> rusqlite::Result<Vec<(String, String)>> {
+    let mut statement = connection.prepare_cached(sql.paused.first())?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
 }
 
 /// Messages that waited because of a pause of these topics go on at once.

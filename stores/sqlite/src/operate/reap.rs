@@ -19,11 +19,11 @@ impl Inner {
         let (stale_after, who) = (micros(stale_after), who.to_owned());
         let act = move |tx: &Transaction<'_>, sql: &Sql| {
             let lanes = strike_off(tx, sql)?;
-            let items = tx.prepare_cached(sql.reap_items.first())?.execute([stale_after])? as u64;
-            write_audit(tx, sql, &who, Action::Reap, &asked, lanes + items)?;
-            Ok(Reaped { lanes, items })
+            let jobs = tx.prepare_cached(sql.reap_jobs.first())?.execute([stale_after])? as u64;
+            write_audit(tx, sql, &who, Action::Reap, &asked, lanes + jobs)?;
+            Ok(Reaped { lanes, jobs })
         };
-        let what = "what relays and workers left behind could not be freed";
+        let what = "lanes and jobs of stopped relays and workers could not be freed";
         self.act(what, act).await
     }
 }

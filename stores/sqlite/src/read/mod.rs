@@ -1,4 +1,4 @@
-//! Room: read. What is to be delivered, from the ready and the waiting table.
+//! Part: read. What is to be delivered, from the ready and the waiting table.
 
 mod floors;
 mod state;

@@ -1,23 +1,28 @@
 //! What a reader remembers, and a read with it.
 
-use rusqlite::{Connection, params};
-use sendoff::store::{Budget, History, InHand, Lane, Page, Place, ReadRequest, Room, Row};
+use std::time::SystemTime;
+
+use rusqlite::{Connection, Statement, params};
+use sendoff::store::{Budget, History, InFlight, Lane, Page, ReadRequest, Row, RowRef, Table};
 
 use super::floors::{Class, Floors, Shares};
+use crate::clock::to_time;
 use crate::connect::Opened;
-use crate::decode;
+use crate::decode::{self, ReadColumns};
 use crate::row_id::{self, Id};
 use crate::sql::Sql;
 
-/// How far was read, and what is in hand.
+/// How far was read, and what is in flight.
 #[derive(Debug, Default)]
 pub(super) struct State {
     floors: Floors,
-    hand: InHand,
+    hand: InFlight,
     /// The history of the file at the last read.
     history: Option<History>,
     /// A page that was read and not fetched yet.
     page: Option<Page>,
+    /// Where the columns of each statement are, once it has been prepared: ready rows by class, then rows that are due.
+    columns: [Option<ReadColumns>; 4],
 }
 
 /// A page that is being filled.
@@ -28,6 +33,8 @@ struct Filling<'a> {
     most: usize,
     /// How many bytes are left for what comes later.
     reserve: usize,
+    /// The time by the database.
+    now: SystemTime,
 }
 
 impl Filling<'_> {
@@ -41,8 +48,8 @@ impl Filling<'_> {
         self.page.rows.len() >= self.most || self.budget.left() <= self.reserve
     }
 
-    fn push(&mut self, found: &rusqlite::Row<'_>, place: Place) {
-        let row = decode::row(found, place);
+    fn push(&mut self, found: &rusqlite::Row<'_>, columns: &ReadColumns, row_ref: RowRef) {
+        let row = columns.row(found, row_ref, self.now);
         self.budget.spend(decode::size(found, &row));
         self.page.rows.push(row);
     }
@@ -94,7 +101,7 @@ impl State {
             }
             Err(error) => {
                 // What was found before the error is not returned, so it has to be found again.
-                self.forget(page.rows.iter().map(|row| row.place().clone()).collect());
+                self.forget(page.rows.iter().map(|row| row.row_ref().clone()).collect());
                 Err(error)
             }
         }
@@ -106,11 +113,11 @@ impl State {
         before.is_some_and(|before| history.breaks_with(&before).is_some())
     }
 
-    /// What is below a floor, or in hand, is of another history: all lanes are read from their beginning, once the relay
+    /// What is below a floor, or in flight, is of another history: all lanes are read from their beginning, once the relay
     /// knows of it.
     fn start_over(&mut self) {
         self.floors.start_over();
-        self.hand = InHand::default();
+        self.hand = InFlight::default();
         self.page = Some(Page {
             history_changed: true,
             ..Page::default()
@@ -125,21 +132,22 @@ impl State {
         request: &ReadRequest,
         sweep: bool,
     ) -> rusqlite::Result<()> {
+        let (head, now) = connection
+            .prepare_cached(sql.read_ready.first())?
+            .query_row([], |row| Ok((row.get(0)?, row.get(1).map(to_time)?)))?;
         let mut filling = Filling {
             page,
             budget: Budget::new(request.bytes),
             most: 0,
             reserve: 0,
+            now,
         };
         if request.due {
             // Not all of a page, so that a sink that comes back does not keep new messages waiting.
             filling.leave(request.limit, if request.ready { 2 } else { usize::MAX });
-            self.read_due(&mut filling, connection, sql, &request.skip_legs)?;
+            self.read_due(&mut filling, connection, sql, &request.skip_sinks)?;
         }
         if request.ready {
-            let head = connection
-                .prepare_cached(sql.read_ready.at(0))?
-                .query_row([], |row| row.get(0))?;
             if sweep {
                 self.sweep(connection, sql)?;
             }
@@ -161,12 +169,13 @@ impl State {
         class: Class,
         head: i64,
     ) -> rusqlite::Result<()> {
-        let text = match class {
-            Class::Normal => sql.read_ready.at(1),
-            Class::Urgent => sql.read_ready.at(2),
-            Class::Idle => sql.read_ready.at(3),
+        let at = match class {
+            Class::Normal => 1,
+            Class::Urgent => 2,
+            Class::Idle => 3,
         };
-        let mut statement = connection.prepare_cached(text)?;
+        let mut statement = connection.prepare_cached(sql.read_ready.at(at))?;
+        let columns = self.columns(at - 1, &statement)?;
         for mut shares in [Shares::of(filling.most / 8), Shares::unlimited()] {
             while let Some(span) = self.floors.furthest_behind(class, head, &shares) {
                 if filling.is_full() {
@@ -176,12 +185,12 @@ impl State {
                 let mut rows = statement.query(params![span.floor, span.ceiling, span.mask])?;
                 let mut reached = span.ceiling;
                 while let Some(row) = rows.next()? {
-                    let place = decode::ready_place(row, decode::ID)?;
-                    let (lane, seq) = (place.lane, place.seq);
-                    if !self.hand.take(&place) {
+                    let row_ref = columns.ready_row_ref(row)?;
+                    let (lane, seq) = (row_ref.lane, row_ref.seq);
+                    if !self.hand.take(&row_ref) {
                         continue;
                     }
-                    filling.push(row, place);
+                    filling.push(row, &columns, row_ref);
                     if shares.take(lane) || filling.is_full() {
                         reached = seq;
                         break;
@@ -198,58 +207,69 @@ impl State {
         filling: &mut Filling<'_>,
         connection: &Connection,
         sql: &Sql,
-        skip_legs: &[String],
+        skip_sinks: &[String],
     ) -> rusqlite::Result<()> {
         let (low, high) = self.floors.masks();
-        let skip_legs = serde_json::Value::from(skip_legs).to_string();
+        let skip_sinks = serde_json::Value::from(skip_sinks).to_string();
         let mut due = connection.prepare_cached(sql.read_due.at(0))?;
         let mut one = connection.prepare_cached(sql.read_due.at(1))?;
-        let mut rows = due.query(params![low, high, skip_legs])?;
+        let columns = self.columns(3, &one)?;
+        let mut rows = due.query(params![low, high, skip_sinks])?;
         while let Some(row) = rows.next()? {
             if filling.is_full() {
                 filling.page.more = true;
                 break;
             }
-            let Ok(leg) = row.get_ref(3)?.as_str() else {
-                // No relay writes such a leg, and a settlement could not name it.
+            let Ok(sink) = row.get_ref(3)?.as_str() else {
+                // No relay writes such a delivery, and a settlement could not name it.
                 tracing::warn!(
                     event = "row_passed_over",
                     seq = row.get::<_, i64>(2)?,
-                    "a waiting row is passed over: its leg is not UTF-8"
+                    "a waiting row is passed over: its delivery is not UTF-8"
                 );
                 continue;
             };
-            let place = Place {
-                room: Room::Waiting,
+            let row_ref = RowRef {
+                table: Table::Waiting,
                 lane: row.get(1)?,
                 seq: row.get(2)?,
                 id: row_id::read(row.get_ref(4)?),
-                leg: decode::leg(leg),
-                spot: 0,
+                sink: decode::sink(sink),
+                locator: 0,
             };
-            if !self.hand.take(&place) {
+            if !self.hand.take(&row_ref) {
                 continue;
             }
-            let mut found = one.query(params![row.get::<_, i64>(0)?, Id(&place.id)])?;
+            let mut found = one.query(params![row.get::<_, i64>(0)?, Id(&row_ref.id)])?;
             match found.next()? {
-                Some(row) => filling.push(row, place),
+                Some(row) => filling.push(row, &columns, row_ref),
                 // It went away between the two statements.
-                None => self.forget(vec![place]),
+                None => self.forget(vec![row_ref]),
             }
         }
         Ok(())
     }
 
-    /// Lowers floors to rows below them that are not in hand.
+    /// Looked up by their names at the first read: its texts never change.
+    fn columns(&mut self, index: usize, statement: &Statement<'_>) -> rusqlite::Result<ReadColumns> {
+        if let Some(columns) = self.columns[index] {
+            return Ok(columns);
+        }
+        let columns = ReadColumns::of(statement)?;
+        self.columns[index] = Some(columns);
+        Ok(columns)
+    }
+
+    /// Lowers floors to rows below them that are not in flight.
     fn sweep(&mut self, connection: &Connection, sql: &Sql) -> rusqlite::Result<()> {
         let mut missed = Vec::new();
         let mut statement = connection.prepare_cached(sql.read_ready.at(4))?;
         let mut rows = statement.query([self.floors.highest()])?;
         while let Some(row) = rows.next()? {
-            let place = decode::ready_place(row, 2)?;
-            let is_read = self.floors.of(place.lane).is_some_and(|floor| place.seq <= floor);
-            if is_read && self.hand.take(&place) {
-                missed.push(place);
+            let row_ref = decode::ready_row_ref(row, [0, 1, 2])?;
+            let is_read = self.floors.of(row_ref.lane).is_some_and(|floor| row_ref.seq <= floor);
+            if is_read && self.hand.take(&row_ref) {
+                missed.push(row_ref);
             }
         }
         if !missed.is_empty() {
@@ -264,24 +284,24 @@ impl State {
     }
 
     /// These rows were not read after all.
-    fn forget(&mut self, places: Vec<Place>) {
-        self.lower(&places);
+    fn forget(&mut self, row_refs: Vec<RowRef>) {
+        self.lower(&row_refs);
         self.hand.begin(&ReadRequest {
-            forgotten: places,
+            forgotten: row_refs,
             ..ReadRequest::default()
         });
     }
 
-    fn lower(&mut self, places: &[Place]) {
-        for place in places.iter().filter(|place| place.room == Room::Ready) {
-            self.floors.lower(place.lane, place.seq);
+    fn lower(&mut self, row_refs: &[RowRef]) {
+        for row_ref in row_refs.iter().filter(|row_ref| row_ref.table == Table::Ready) {
+            self.floors.lower(row_ref.lane, row_ref.seq);
         }
     }
 
     fn forget_lane(&mut self, lane: Lane) {
         self.hand.drop_lane(lane);
         if let Some(page) = &mut self.page {
-            page.rows.retain(|row: &Row| row.place().lane != lane);
+            page.rows.retain(|row: &Row| row.row_ref().lane != lane);
         }
     }
 }

@@ -38,7 +38,7 @@ pub(crate) async fn release_orphans(store: &Inner, owner: OwnerId, lanes: &[Lane
         let orphans = keys(&mut *tx.prepare_cached(sql.release_orphans.first())?, &json(&owned))?;
         let mut became_due = 0;
         for key in orphans {
-            became_due += follow_on(&tx, &sql, key.lane, &key.key, &key.leg)?;
+            became_due += follow_on(&tx, &sql, key.lane, &key.key, &key.sink)?;
         }
         tx.commit()?;
         Ok(u64::try_from(became_due).unwrap_or_default())
@@ -60,6 +60,6 @@ fn blocked_key(row: &Row<'_>) -> Option<BlockedKey> {
     Some(BlockedKey {
         lane: row.get(0).ok()?,
         key: row.get_ref(1).ok()?.as_str().ok()?.into(),
-        leg: row.get_ref(2).ok()?.as_str().ok()?.into(),
+        sink: row.get_ref(2).ok()?.as_str().ok()?.into(),
     })
 }

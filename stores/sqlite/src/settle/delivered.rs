@@ -5,7 +5,7 @@
 //! by one.
 
 use rusqlite::{CachedStatement, Row, params};
-use sendoff::store::{Place, RowId};
+use sendoff::store::{RowId, RowRef};
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
@@ -14,12 +14,8 @@ use super::run::{Run, runs};
 
 impl Settling<'_> {
     pub(super) fn delivered(&self, delivered: &Delivered<'_>) -> rusqlite::Result<()> {
-        let places = delivered.usual.iter().map(|(.., place)| place).chain(&delivered.others);
-        for place in places.filter(|_| self.keeps) {
-            self.keep_ready(place, "")?;
-        }
-        for place in &delivered.others {
-            self.remove_ready(place)?;
+        for row_ref in &delivered.others {
+            self.remove_ready(row_ref)?;
         }
         let (mut rest, mut ids) = (&delivered.usual[..], &delivered.ids[..]);
         for run in &delivered.runs {
@@ -29,7 +25,7 @@ impl Settling<'_> {
             if self.are_there(run, expected)? {
                 self.delete(run)?;
             } else {
-                rows.iter().try_for_each(|(_, _, place)| self.remove_ready(place))?;
+                rows.iter().try_for_each(|(_, _, row_ref)| self.remove_ready(row_ref))?;
             }
         }
         Ok(())
@@ -66,7 +62,7 @@ fn without_end(ids: &[u8]) -> &[u8] {
 }
 
 /// A row whose id is a UUID, written as usual.
-type Usual<'a> = (i64, Uuid, &'a Place);
+type Usual<'a> = (i64, Uuid, &'a RowRef);
 
 /// Rows that every sink confirmed, as they are deleted.
 pub(super) struct Delivered<'a> {
@@ -76,12 +72,12 @@ pub(super) struct Delivered<'a> {
     runs: Vec<Run>,
     /// Their ids as they are written, a comma behind each.
     ids: Vec<u8>,
-    others: Vec<&'a Place>,
+    others: Vec<&'a RowRef>,
 }
 
 impl<'a> Delivered<'a> {
-    pub(super) fn of(places: &[&'a Place]) -> Self {
-        let (usual, others) = sorted(places);
+    pub(super) fn of(row_refs: &[&'a RowRef]) -> Self {
+        let (usual, others) = sorted(row_refs);
         let runs = runs(usual.iter().map(|(seq, ..)| *seq));
         let mut ids = Vec::with_capacity(usual.len() * ID_WIDTH);
         for (_, id, _) in &usual {
@@ -97,19 +93,19 @@ impl<'a> Delivered<'a> {
     }
 }
 
-fn sorted<'a>(places: &[&'a Place]) -> (Vec<Usual<'a>>, Vec<&'a Place>) {
-    let (mut usual, mut others) = (Vec::with_capacity(places.len()), Vec::new());
-    for place in places {
-        match &place.id {
-            RowId::Uuid(id) => usual.push((place.seq, *id, *place)),
-            RowId::Text(_) => others.push(*place),
+fn sorted<'a>(row_refs: &[&'a RowRef]) -> (Vec<Usual<'a>>, Vec<&'a RowRef>) {
+    let (mut usual, mut others) = (Vec::with_capacity(row_refs.len()), Vec::new());
+    for row_ref in row_refs {
+        match &row_ref.id {
+            RowId::Uuid(id) => usual.push((row_ref.seq, *id, *row_ref)),
+            RowId::Text(_) => others.push(*row_ref),
         }
     }
     usual.sort_unstable_by_key(|(seq, ..)| *seq);
-    usual.dedup_by(|(seq, _, place), (before, ..)| {
+    usual.dedup_by(|(seq, _, row_ref), (before, ..)| {
         let is_repeated = seq == before;
         if is_repeated {
-            others.push(*place);
+            others.push(*row_ref);
         }
         is_repeated
     });

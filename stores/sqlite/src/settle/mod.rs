@@ -1,4 +1,4 @@
-//! Room: settle. What became of messages, written down behind the fence. What becomes of which row is said by
+//! Part: settle. What became of messages, written down behind the fence. What becomes of which row is said by
 //! [`SettlePlan`]; here are its statements.
 
 mod blocked;
@@ -15,8 +15,9 @@ use sendoff::store::{Lane, OwnerId, SettlePlan, SettleReport, Settlement};
 
 pub(crate) use self::blocked::{blocked_keys, release_orphans};
 use self::delivered::Delivered;
-pub(crate) use self::key::{follow_on, legs_behind};
+pub(crate) use self::key::{deliveries_behind, follow_on};
 use crate::lease::{held, write};
+use crate::operate::paused;
 use crate::sql::Sql;
 use crate::store::Inner;
 
@@ -33,21 +34,25 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
     let work = move |connection: &mut Connection| {
         // Before the transaction: everybody else waits for the write lock.
         let epochs = SettlePlan::epochs(&settlements);
-        let steps = Steps::of(&settlements, &epochs);
+        let steps = Steps::of(&settlements, &epochs, keeps);
         let tx = write(connection)?;
         let held = held(&tx, &sql, &owner.to_string())?;
         let is_held = |(lane, epoch): &(Lane, i64)| held.lanes.get(lane) == Some(epoch);
         let (held_lanes, lost): (BTreeMap<Lane, i64>, BTreeMap<Lane, i64>) = epochs.into_iter().partition(is_held);
-        let steps = if lost.is_empty() {
+        let mut steps = if lost.is_empty() {
             steps
         } else {
-            Steps::of(&settlements, &held_lanes)
+            Steps::of(&settlements, &held_lanes, keeps)
         };
+        if SettlePlan::waits_for_pauses(&settlements) {
+            let paused = paused(&tx, &sql)?;
+            let lasts = |name: &str| paused.iter().any(|(kind, paused)| kind == "topic" && paused == name);
+            steps.plan.end_pauses(lasts);
+        }
         let settling = Settling {
             tx: &tx,
             sql: &sql,
             now: held.now,
-            keeps,
         };
         let report = settling.carry_out(&steps, lost.into_keys().collect())?;
         tx.commit()?;
@@ -61,8 +66,6 @@ struct Settling<'a> {
     tx: &'a Transaction<'a>,
     sql: &'a Sql,
     now: i64,
-    /// Whether delivered messages are kept.
-    keeps: bool,
 }
 
 /// What is to be written.
@@ -72,8 +75,8 @@ struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn of(settlements: &'a [Settlement], lanes: &BTreeMap<Lane, i64>) -> Self {
-        let plan = SettlePlan::new(settlements, lanes);
+    fn of(settlements: &'a [Settlement], lanes: &BTreeMap<Lane, i64>, keeps: bool) -> Self {
+        let plan = SettlePlan::new(settlements, lanes, keeps);
         Self {
             delivered: Delivered::of(&plan.delivered),
             plan,
@@ -83,6 +86,7 @@ impl<'a> Steps<'a> {
 
 impl Settling<'_> {
     fn carry_out(&self, steps: &Steps<'_>, lost: Vec<Lane>) -> rusqlite::Result<SettleReport> {
+        self.keep(&steps.plan)?;
         self.delivered(&steps.delivered)?;
         self.steps(&steps.plan)?;
         let (freed, woke) = self.reconcile(&steps.plan)?;

@@ -1,5 +1,5 @@
 use rusqlite::params;
-use sendoff::store::{Place, RelayStore, Settlement};
+use sendoff::store::{RelayStore, RowRef, Settlement};
 
 use crate::outbox::{TestOutbox, TestRelay, text};
 
@@ -9,19 +9,19 @@ fn left(outbox: &TestOutbox) -> String {
 }
 
 /// An outbox with ready messages numbered from 1, all of them read.
-async fn read(count: usize) -> (TestOutbox, TestRelay, Vec<Place>) {
+async fn read(count: usize) -> (TestOutbox, TestRelay, Vec<RowRef>) {
     let outbox = TestOutbox::new().await;
     let messages: Vec<_> = (0..count).map(|_| text("x")).collect();
     outbox.emit(&messages).await;
     let mut relay = outbox.relay().await;
-    let places = relay.read().await.iter().map(|row| row.place().clone()).collect();
-    (outbox, relay, places)
+    let row_refs = relay.read().await.iter().map(|row| row.row_ref().clone()).collect();
+    (outbox, relay, row_refs)
 }
 
-async fn deliver(relay: &mut TestRelay, places: &[Place]) {
-    let settlements: Vec<Settlement> = places
+async fn deliver(relay: &mut TestRelay, row_refs: &[RowRef]) {
+    let settlements: Vec<Settlement> = row_refs
         .iter()
-        .map(|place| relay.settlement_of(place, None, &[]))
+        .map(|row_ref| relay.settlement_of(row_ref, None, &[]))
         .collect();
     assert!(relay.settle_all(&settlements).await.lost.is_empty());
 }
@@ -30,11 +30,11 @@ async fn deliver(relay: &mut TestRelay, places: &[Place]) {
 async fn a_message_that_took_the_number_of_another_stays() {
     for count in [1_usize, 10, 64, 65, 300] {
         for taken in [1, count.div_ceil(2), count] {
-            let (outbox, mut relay, places) = read(count).await;
+            let (outbox, mut relay, row_refs) = read(count).await;
             outbox.run(&format!(
                 "UPDATE outbox_message SET id = '00000000-0000-0000-0000-000000000000' WHERE seq = {taken}"
             ));
-            deliver(&mut relay, &places).await;
+            deliver(&mut relay, &row_refs).await;
             assert_eq!(left(&outbox), taken.to_string(), "of {count}");
         }
     }
@@ -42,9 +42,9 @@ async fn a_message_that_took_the_number_of_another_stays() {
 
 #[tokio::test]
 async fn rows_with_gaps_between_them_go_and_those_in_the_gaps_stay() {
-    let (outbox, mut relay, places) = read(200).await;
-    let places: Vec<Place> = places.into_iter().filter(|place| place.seq % 3 != 0).collect();
-    deliver(&mut relay, &places).await;
+    let (outbox, mut relay, row_refs) = read(200).await;
+    let row_refs: Vec<RowRef> = row_refs.into_iter().filter(|row_ref| row_ref.seq % 3 != 0).collect();
+    deliver(&mut relay, &row_refs).await;
     let expected: Vec<String> = (1..=200)
         .filter(|seq| seq % 3 == 0)
         .map(|seq| seq.to_string())
@@ -54,11 +54,11 @@ async fn rows_with_gaps_between_them_go_and_those_in_the_gaps_stay() {
 
 #[tokio::test]
 async fn rows_that_are_gone_already_hold_up_no_other() {
-    let (outbox, mut relay, places) = read(100).await;
+    let (outbox, mut relay, row_refs) = read(100).await;
     outbox.run("DELETE FROM outbox_message WHERE seq IN (1, 50, 51, 100)");
-    deliver(&mut relay, &places).await;
+    deliver(&mut relay, &row_refs).await;
     assert_eq!(left(&outbox), "");
-    deliver(&mut relay, &places).await;
+    deliver(&mut relay, &row_refs).await;
 }
 
 #[tokio::test]
@@ -77,11 +77,11 @@ async fn ids_are_compared_as_they_are_written() {
         plain.execute(insert, params![id]).unwrap();
     }
     let mut relay = outbox.relay().await;
-    let places: Vec<Place> = relay.read().await.iter().map(|row| row.place().clone()).collect();
-    assert_eq!(places.len(), 5);
+    let row_refs: Vec<RowRef> = relay.read().await.iter().map(|row| row.row_ref().clone()).collect();
+    assert_eq!(row_refs.len(), 5);
 
     // The same UUID, or almost the same bytes, in another spelling are another row's.
-    let mut others = places.clone();
+    let mut others = row_refs.clone();
     let spellings: [&[u8]; 5] = [
         b"0188d3b4-0000-7000-8000-00000000000a",
         b"0188d3b4-0000-7000-8000-00000000000b",
@@ -89,26 +89,26 @@ async fn ids_are_compared_as_they_are_written() {
         b"\xff\xff",
         b"0188D3B4-0000-7000-8000-00000000000C",
     ];
-    for place in &mut others {
-        let index = usize::try_from(place.seq - 1).unwrap();
-        place.id = sendoff::store::RowId::from_text(spellings[index]);
+    for row_ref in &mut others {
+        let index = usize::try_from(row_ref.seq - 1).unwrap();
+        row_ref.id = sendoff::store::RowId::from_text(spellings[index]);
     }
     deliver(&mut relay, &others).await;
     assert_eq!(left(&outbox), "1,2,3,4,5");
-    deliver(&mut relay, &places).await;
+    deliver(&mut relay, &row_refs).await;
     assert_eq!(left(&outbox), "");
 }
 
 #[tokio::test]
 async fn of_two_settlements_for_one_number_the_right_one_counts() {
-    let (outbox, mut relay, places) = read(3).await;
-    let mut others = places.clone();
-    for place in &mut others {
-        place.id = sendoff::Uuid::from_u128(7).into();
+    let (outbox, mut relay, row_refs) = read(3).await;
+    let mut others = row_refs.clone();
+    for row_ref in &mut others {
+        row_ref.id = sendoff::Uuid::from_u128(7).into();
     }
     for order in [
-        [others.clone(), places[..1].to_vec()],
-        [places[1..2].to_vec(), others.clone()],
+        [others.clone(), row_refs[..1].to_vec()],
+        [row_refs[1..2].to_vec(), others.clone()],
     ] {
         deliver(&mut relay, &order.concat()).await;
     }

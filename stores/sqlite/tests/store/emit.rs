@@ -66,7 +66,7 @@ async fn an_idempotency_key_is_taken_for_its_window_and_not_longer() {
     assert!((604_700..=604_800).contains(&outbox.ask::<i64>(window)));
     // Delivering the first changes nothing.
     let mut relay = outbox.relay().await;
-    let row = relay.deliveries().await.pop().unwrap();
+    let row = relay.outgoing().await.pop().unwrap();
     relay.settle(&row, &[]).await;
     assert!(emit("b").await);
     outbox.run("UPDATE outbox_dedup SET until = 1; UPDATE outbox_setting SET value = '60'");

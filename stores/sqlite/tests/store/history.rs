@@ -46,7 +46,7 @@ async fn a_history_goes_on_while_messages_come_and_go() {
     outbox.emit(&[text("a"), text("b")]).await;
     let second = history(&relay).await;
     assert_eq!((second.breaks_with(&first), second.head), (None, first.head + 2));
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     for row in &rows {
         relay.settle(row, &[]).await;
     }
@@ -76,7 +76,7 @@ async fn a_backup_that_is_moved_to_the_path_is_opened_by_every_connection() {
     assert!(after.breaks_with(&before).is_some());
     let page = relay.page(10).await;
     assert!(page.history_changed && page.rows.is_empty());
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     assert_eq!(rows.len(), 4);
     for row in &rows {
         relay.settle(row, &[]).await;

@@ -2,19 +2,19 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use sendoff::ErrorKind;
-use sendoff::store::{Lane, OperateStore, OwnerId, Place, RelayCard, RelayStore, Room, RowId};
+use sendoff::store::{Lane, OperateStore, OwnerId, RelayCard, RelayStore, RowId, RowRef, Table};
 
 use crate::outbox::{LEASE, TestOutbox, TestRelay, text};
 
 /// A row of a lane.
-fn row(lane: Lane, seq: i64, id: &str, leg: Option<&str>) -> Place {
-    Place {
-        room: Room::Waiting,
+fn row(lane: Lane, seq: i64, id: &str, sink: Option<&str>) -> RowRef {
+    RowRef {
+        table: Table::Waiting,
         lane,
         seq,
         id: RowId::from_text(id.as_bytes()),
-        leg: leg.map(Into::into),
-        spot: 0,
+        sink: sink.map(Into::into),
+        locator: 0,
     }
 }
 
@@ -29,7 +29,7 @@ async fn two_relays_never_hold_one_lane() {
     let stores: Vec<_> = (0..4).map(|_| outbox.another()).collect();
     let takers = stores.iter().map(|store| async move {
         let owner = OwnerId::random();
-        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
+        store.register(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let mut lanes = Vec::new();
         for _ in 0..5 {
             lanes.extend(
@@ -73,7 +73,7 @@ async fn lanes_for_priorities_are_shared_like_the_others() {
     let owner = OwnerId::random();
     outbox
         .store
-        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .register(owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     let half = outbox.store.acquire(owner, 40).await.unwrap();
@@ -93,7 +93,7 @@ async fn acquiring_needs_a_valid_lease() {
     assert_eq!(error.kind(), ErrorKind::LeaseLost);
     outbox
         .store
-        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .register(owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     run_out(&outbox, owner);
@@ -112,7 +112,7 @@ async fn a_heartbeat_renews_a_lease_and_names_all_relays() {
     for owner in [a, b] {
         outbox
             .store
-            .enlist(owner, &RelayCard::named("test"), Duration::from_secs(5))
+            .register(owner, &RelayCard::named("test"), Duration::from_secs(5))
             .await
             .unwrap();
     }
@@ -132,7 +132,7 @@ async fn a_lease_that_has_run_out_is_not_renewed() {
     let owner = OwnerId::random();
     outbox
         .store
-        .enlist(owner, &RelayCard::named("test"), LEASE)
+        .register(owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     run_out(&outbox, owner);
@@ -177,7 +177,7 @@ async fn eviction_frees_the_lanes_of_the_dead_and_counts_their_crash() {
     assert_eq!(outbox.store.evict().await.unwrap(), 0, "nobody is dead yet");
     outbox
         .store
-        .suspect(dead.owner, 7, &[row(7, 41, "odd", Some("audit"))])
+        .quarantine(dead.owner, 7, &[row(7, 41, "odd", Some("audit"))])
         .await
         .unwrap();
     run_out(&outbox, dead.owner);
@@ -187,19 +187,19 @@ async fn eviction_frees_the_lanes_of_the_dead_and_counts_their_crash() {
     let next = TestRelay::start(&outbox.store).await;
     let grant = next.grants.iter().find(|grant| grant.lane == 7).unwrap();
     assert_eq!((grant.epoch, grant.crashes), (3, 1), "granted, freed, granted");
-    let suspect = grant.suspect.as_ref().unwrap();
-    assert!(suspect.is_at(&row(7, 41, "odd", Some("audit"))), "{suspect:?}");
-    assert_eq!(suspect.crashes, 1);
+    let quarantined = grant.quarantined.as_ref().unwrap();
+    assert!(quarantined.is_at(&row(7, 41, "odd", Some("audit"))), "{quarantined:?}");
+    assert_eq!(quarantined.crashes, 1);
     assert!(
         next.grants
             .iter()
             .filter(|grant| grant.lane != 7)
-            .all(|grant| grant.suspect.is_none())
+            .all(|grant| grant.quarantined.is_none())
     );
 }
 
 #[tokio::test]
-async fn lanes_of_an_owner_that_was_never_enlisted_are_freed() {
+async fn lanes_of_an_owner_that_was_never_registered_are_freed() {
     let outbox = TestOutbox::new().await;
     outbox.run("UPDATE outbox_lane SET owner = 'nobody' WHERE lane = 3");
     assert_eq!(outbox.store.evict().await.unwrap(), 1);
@@ -213,7 +213,7 @@ async fn a_clean_stop_leaves_no_crashes_and_hands_over_at_once() {
     outbox.store.evict().await.unwrap();
     let second = outbox.relay().await;
     assert!(second.grants.iter().all(|grant| grant.crashes == 1));
-    outbox.store.retire(second.owner).await.unwrap();
+    outbox.store.deregister(second.owner).await.unwrap();
     let third = outbox.relay().await;
     assert_eq!(third.grants.len(), 80);
     assert!(third.grants.iter().all(|grant| grant.crashes == 0));
@@ -230,17 +230,17 @@ async fn released_lanes_can_be_taken_and_keep_their_crashes() {
     let second = outbox.relay().await;
     assert_eq!(second.grants.len(), 1);
     let grant = &second.grants[0];
-    assert_eq!((grant.lane, grant.crashes, grant.suspect.clone()), (5, 2, None));
+    assert_eq!((grant.lane, grant.crashes, grant.quarantined.clone()), (5, 2, None));
     assert!(grant.epoch > first.epoch(5));
 }
 
 #[tokio::test]
-async fn an_owner_that_lives_with_its_lanes_absolves_them() {
+async fn an_owner_that_lives_with_its_lanes_clears_quarantine_them() {
     let outbox = TestOutbox::new().await;
     let relay = outbox.relay().await;
     outbox.run("UPDATE outbox_lane SET crashed_by = printf('%.*c', 74, 'x') WHERE lane IN (1, 2)");
-    outbox.store.absolve(OwnerId::random(), &[1, 2]).await.unwrap();
-    outbox.store.absolve(relay.owner, &[1]).await.unwrap();
+    outbox.store.clear_quarantine(OwnerId::random(), &[1, 2]).await.unwrap();
+    outbox.store.clear_quarantine(relay.owner, &[1]).await.unwrap();
     assert_eq!(
         outbox.ask::<i64>("SELECT length(crashed_by) / 37 FROM outbox_lane WHERE lane = 1"),
         0
@@ -252,43 +252,43 @@ async fn an_owner_that_lives_with_its_lanes_absolves_them() {
 }
 
 #[tokio::test]
-async fn a_suspect_counts_anew_for_another_row_and_not_for_the_same() {
+async fn a_quarantine_counts_anew_for_another_row_and_not_for_the_same() {
     let outbox = TestOutbox::new().await;
     let relay = outbox.relay().await;
-    let crashes = || outbox.ask::<i64>("SELECT length(suspect_crashed_by) / 37 FROM outbox_lane WHERE lane = 9");
+    let crashes = || outbox.ask::<i64>("SELECT length(quarantine_crashed_by) / 37 FROM outbox_lane WHERE lane = 9");
     let first = row(9, 4, "one", None);
-    let suspect = async |row: &Place| {
+    let quarantined = async |row: &RowRef| {
         outbox
             .store
-            .suspect(relay.owner, 9, std::slice::from_ref(row))
+            .quarantine(relay.owner, 9, std::slice::from_ref(row))
             .await
             .unwrap();
     };
-    suspect(&first).await;
-    outbox.run("UPDATE outbox_lane SET suspect_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
-    suspect(&first).await;
+    quarantined(&first).await;
+    outbox.run("UPDATE outbox_lane SET quarantine_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
+    quarantined(&first).await;
     assert_eq!(crashes(), 2);
     for other in [row(9, 4, "one", Some("audit")), row(9, 4, "other", Some("audit"))] {
-        suspect(&other).await;
+        quarantined(&other).await;
         assert_eq!(crashes(), 0, "{other:?}");
-        outbox.run("UPDATE outbox_lane SET suspect_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
+        outbox.run("UPDATE outbox_lane SET quarantine_crashed_by = printf('%.*c', 74, 'x') WHERE lane = 9");
     }
-    outbox.store.suspect(relay.owner, 9, &[]).await.unwrap();
+    outbox.store.quarantine(relay.owner, 9, &[]).await.unwrap();
     assert_eq!(crashes(), 0);
     assert_eq!(
-        outbox.ask::<Option<i64>>("SELECT suspect_first FROM outbox_lane WHERE lane = 9"),
+        outbox.ask::<Option<i64>>("SELECT quarantine_first FROM outbox_lane WHERE lane = 9"),
         None
     );
 
     outbox
         .store
-        .suspect(OwnerId::random(), 9, std::slice::from_ref(&first))
+        .quarantine(OwnerId::random(), 9, std::slice::from_ref(&first))
         .await
         .unwrap();
     assert_eq!(
-        outbox.ask::<Option<i64>>("SELECT suspect_first FROM outbox_lane WHERE lane = 9"),
+        outbox.ask::<Option<i64>>("SELECT quarantine_first FROM outbox_lane WHERE lane = 9"),
         None,
-        "a stranger names no suspect"
+        "a stranger names no quarantined message"
     );
 }
 
@@ -297,7 +297,7 @@ async fn a_stale_relay_cannot_settle() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a"), text("b")]).await;
     let mut stale = outbox.relay().await;
-    let rows = stale.deliveries().await;
+    let rows = stale.outgoing().await;
     let settlements: Vec<_> = rows.iter().map(|row| stale.settlement(row, &[])).collect();
     run_out(&outbox, stale.owner);
 
@@ -305,16 +305,16 @@ async fn a_stale_relay_cannot_settle() {
     let report = stale.settle_all(&settlements).await;
     assert_eq!(
         report.lost.len(),
-        rows.iter().map(|row| row.place.lane).collect::<HashSet<_>>().len()
+        rows.iter().map(|row| row.row_ref.lane).collect::<HashSet<_>>().len()
     );
     assert_eq!(outbox.store.backlog().await.unwrap().ready, 2);
 
-    // Another has them now, and it has enlisted anew, as a process that was paused might.
+    // Another has them now, and it has registered anew, as a process that was paused might.
     outbox.store.evict().await.unwrap();
     let mut fresh = outbox.relay().await;
     outbox
         .store
-        .enlist(stale.owner, &RelayCard::named("test"), LEASE)
+        .register(stale.owner, &RelayCard::named("test"), LEASE)
         .await
         .unwrap();
     assert!(!stale.settle_all(&settlements).await.lost.is_empty());
@@ -322,7 +322,7 @@ async fn a_stale_relay_cannot_settle() {
 
     // Even the owner itself with an epoch of before.
     let old = fresh
-        .deliveries()
+        .outgoing()
         .await
         .iter()
         .map(|row| stale.settlement(row, &[]))
@@ -333,13 +333,13 @@ async fn a_stale_relay_cannot_settle() {
 
 #[tokio::test]
 async fn cleaning_takes_what_has_served_its_time() {
-    let outbox = TestOutbox::with(|config| config.retention(Duration::from_secs(3600))).await;
+    let outbox = TestOutbox::with(|config| config.retention(Some(Duration::from_secs(3600)))).await;
     outbox
         .emit(&[text("old").idempotency_key("old"), text("new").idempotency_key("new")])
         .await;
     let mut relay = outbox.relay().await;
     let settlements: Vec<_> = relay
-        .deliveries()
+        .outgoing()
         .await
         .iter()
         .map(|row| relay.settlement(row, &[]))

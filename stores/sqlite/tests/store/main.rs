@@ -5,9 +5,10 @@
 mod delivered;
 mod emit;
 mod history;
-mod items;
+mod jobs;
 mod key_order;
 mod lease;
+mod limits;
 mod listen;
 mod migrate;
 mod operate;

@@ -1,6 +1,6 @@
 use std::time::{Duration, SystemTime};
 
-use sendoff::store::{Command, Filter, Hasten, OperateStore, RelayStore, Status};
+use sendoff::store::{Command, Filter, OperateStore, RelayStore, RetryOptions, Status};
 use sendoff::{Event, Message};
 
 use crate::outbox::{TestOutbox, dead, keyed, parked, retry, text};
@@ -13,7 +13,7 @@ fn filter(change: impl FnOnce(&mut Filter)) -> Filter {
 
 /// One message in each state.
 async fn one_of_each() -> TestOutbox {
-    let outbox = TestOutbox::with(|config| config.retention(Duration::from_secs(3600))).await;
+    let outbox = TestOutbox::with(|config| config.retention(Some(Duration::from_secs(3600)))).await;
     let event = Event::new("order", "42", "order.paid").payload(&"ready").unwrap();
     outbox
         .emit(&[
@@ -23,7 +23,7 @@ async fn one_of_each() -> TestOutbox {
         ])
         .await;
     let mut relay = outbox.relay().await;
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     relay.settle(&rows[0], &[]).await;
     relay.settle(&rows[1], &[("audit", retry(60))]).await;
     relay.settle(&rows[2], &[("mail", dead(false))]).await;
@@ -34,7 +34,7 @@ async fn one_of_each() -> TestOutbox {
 }
 
 async fn payloads(outbox: &TestOutbox, filter: &Filter) -> Vec<String> {
-    let listing = outbox.store.list(filter, 100, 0).await.unwrap();
+    let listing = outbox.store.list(filter, 100).await.unwrap();
     assert!(!listing.more);
     listing
         .messages
@@ -44,30 +44,28 @@ async fn payloads(outbox: &TestOutbox, filter: &Filter) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn a_list_is_oldest_first_and_comes_in_pages() {
+async fn a_list_is_oldest_first_and_says_whether_there_is_more() {
     let outbox = one_of_each().await;
     let all = ["delivered", "retried", "\0\u{fffd}dead", "scheduled", "\"ready\""];
     assert_eq!(payloads(&outbox, &Filter::default()).await, all);
-    let page = outbox.store.list(&Filter::default(), 2, 1).await.unwrap();
+    let page = outbox.store.list(&Filter::default(), 2).await.unwrap();
     assert!(page.more);
-    assert_eq!(page.messages[0].payload, b"retried");
-    let page = outbox.store.list(&Filter::default(), 2, 3).await.unwrap();
-    assert!(!page.more && page.messages.len() == 2);
+    assert_eq!(page.messages[1].payload, b"retried");
+    let page = outbox.store.list(&Filter::default(), 5).await.unwrap();
+    assert!(!page.more && page.messages.len() == 5);
 }
 
 #[tokio::test]
 async fn every_filter_fits_what_it_says() {
     let outbox = one_of_each().await;
-    let id = outbox.store.list(&Filter::default(), 100, 0).await.unwrap().messages[1]
+    let id = outbox.store.list(&Filter::default(), 100).await.unwrap().messages[1]
         .id
         .unwrap();
     let text = |text: &str| Some(text.to_owned());
     let cases: Vec<(Filter, &[&str])> = vec![
         (filter(|f| f.ids = vec![id]), &["retried"]),
-        (
-            filter(|f| f.status = Some(Status::Pending)),
-            &["scheduled", "\"ready\""],
-        ),
+        (filter(|f| f.status = Some(Status::Pending)), &["\"ready\""]),
+        (filter(|f| f.status = Some(Status::Scheduled)), &["scheduled"]),
         (filter(|f| f.status = Some(Status::Retry)), &["retried"]),
         (filter(|f| f.status = Some(Status::Dead)), &["\0\u{fffd}dead"]),
         (filter(|f| f.status = Some(Status::Delivered)), &["delivered"]),
@@ -79,7 +77,7 @@ async fn every_filter_fits_what_it_says() {
         (filter(|f| f.aggregate_type = text("order")), &["\"ready\""]),
         (filter(|f| f.aggregate_id = text("42")), &["\"ready\""]),
         (filter(|f| f.idempotency_key = text("once")), &["\0\u{fffd}dead"]),
-        (filter(|f| f.leg = text("audit")), &["retried"]),
+        (filter(|f| f.sink = text("audit")), &["retried"]),
         (filter(|f| f.error = text("said n")), &["retried", "\0\u{fffd}dead"]),
         (filter(|f| f.payload = text("dead")), &["\0\u{fffd}dead"]),
         (filter(|f| f.payload = text("edule")), &["scheduled"]),
@@ -91,7 +89,7 @@ async fn every_filter_fits_what_it_says() {
             filter(|f| f.created_until = Some(SystemTime::now() - Duration::from_secs(60))),
             &[],
         ),
-        (filter(|f| (f.leg, f.key) = (text("audit"), text("other"))), &[]),
+        (filter(|f| (f.sink, f.key) = (text("audit"), text("other"))), &[]),
     ];
     for (filter, expected) in cases {
         assert_eq!(payloads(&outbox, &filter).await, expected, "{filter:?}");
@@ -117,18 +115,18 @@ async fn a_summary_counts_every_state() {
 }
 
 #[tokio::test]
-async fn a_message_is_found_with_all_its_legs_and_their_history() {
+async fn a_message_is_found_with_all_its_deliveries_and_their_history() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a")]).await;
     let mut relay = outbox.relay().await;
-    let row = relay.deliveries().await.pop().unwrap();
+    let row = relay.outgoing().await.pop().unwrap();
     relay.settle(&row, &[("audit", retry(60)), ("shop", dead(false))]).await;
     let found = outbox.store.find(row.id).await.unwrap();
-    let legs: Vec<_> = found
+    let deliveries: Vec<_> = found
         .iter()
-        .map(|stored| (stored.leg.as_str(), stored.status))
+        .map(|stored| (stored.sink.as_str(), stored.status))
         .collect();
-    assert_eq!(legs, [("audit", Status::Retry), ("shop", Status::Dead)]);
+    assert_eq!(deliveries, [("audit", Status::Retry), ("shop", Status::Dead)]);
     assert!(found[0].history.as_deref().unwrap().contains("said no"));
     assert!(found[1].history.as_deref().unwrap().contains("said never"));
     assert!(outbox.store.find(sendoff::Uuid::nil()).await.unwrap().is_empty());
@@ -139,7 +137,7 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&keyed("k", &["1", "2", "3"])).await;
     let mut relay = outbox.relay().await;
-    for row in relay.deliveries().await {
+    for row in relay.outgoing().await {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     let some = filter(|f| f.topic = Some("nothing.*".to_owned()));
@@ -169,14 +167,14 @@ async fn dead_letters_come_back_in_order_with_no_attempts_charged() {
             .unwrap(),
         3
     );
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     assert_eq!(
         rows.iter().map(|row| &row.payload[..]).collect::<Vec<_>>(),
         [b"1", b"2", b"3"]
     );
     assert!(
         rows.iter()
-            .all(|row| row.attempts == 0 && row.place.leg.as_deref() == Some("audit"))
+            .all(|row| row.attempts == 0 && row.row_ref.sink.as_deref() == Some("audit"))
     );
     let stored = outbox.store.find(rows[0].id).await.unwrap().pop().unwrap();
     assert!(
@@ -199,14 +197,14 @@ async fn a_dead_letter_that_waits_already_stays_where_it_is() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a"), text("b")]).await;
     let mut relay = outbox.relay().await;
-    for row in relay.deliveries().await {
+    for row in relay.outgoing().await {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     outbox.run(
-        "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-         SELECT lane, seq, id, leg, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1;
-         INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-         SELECT lane, seq, 'another', leg, 'retry', topic, 'another of this number' FROM outbox_dead WHERE seq = 2",
+        "INSERT INTO outbox_waiting (lane, seq, id, sink, state, topic, payload)
+         SELECT lane, seq, id, sink, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1;
+         INSERT INTO outbox_waiting (lane, seq, id, sink, state, topic, payload)
+         SELECT lane, seq, 'another', sink, 'retry', topic, 'another of this number' FROM outbox_dead WHERE seq = 2",
     );
     assert_eq!(
         outbox
@@ -225,25 +223,25 @@ async fn a_dead_letter_that_waits_already_stays_where_it_is() {
 #[tokio::test]
 async fn messages_with_one_number_become_due_page_by_page_each_once() {
     let outbox = TestOutbox::new().await;
-    let insert = "INSERT INTO outbox_waiting (lane, seq, id, leg, state, due_at, attempts, topic, payload)
+    let insert = "INSERT INTO outbox_waiting (lane, seq, id, sink, state, due_at, attempts, topic, payload)
         VALUES (3, 7, CAST(?1 AS TEXT), ?2, 'retry', 9000000000000000, 1, 't', 'x')";
     let ids: [&[u8]; 5] = [b"0188d3b4-0000-7000-8000-00000000000a", b"A", b"", b"z", b"\xff"];
     for id in ids {
-        for leg in ["", "audit"] {
-            outbox.plain().execute(insert, rusqlite::params![id, leg]).unwrap();
+        for sink in ["", "audit"] {
+            outbox.plain().execute(insert, rusqlite::params![id, sink]).unwrap();
         }
     }
     let (mut after, mut due) = (None, 0);
     let mut by = Command::by("ann");
     loop {
-        let how = Hasten {
+        let how = RetryOptions {
             reset: false,
             scheduled: false,
         };
         let all = Filter::default();
         let done = outbox
             .store
-            .hasten(&all, how, after.as_ref(), 3, &mut by)
+            .retry_waiting(&all, how, after.as_ref(), 3, &mut by)
             .await
             .unwrap();
         due += done.due;
@@ -295,12 +293,12 @@ async fn a_limit_takes_the_oldest_dead_letters_and_passes_over_those_that_cannot
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("1"), text("2"), text("3")]).await;
     let mut relay = outbox.relay().await;
-    for row in relay.deliveries().await {
+    for row in relay.outgoing().await {
         relay.settle(&row, &[("audit", dead(false))]).await;
     }
     outbox.run(
-        "INSERT INTO outbox_waiting (lane, seq, id, leg, state, topic, payload)
-         SELECT lane, seq, id, leg, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1",
+        "INSERT INTO outbox_waiting (lane, seq, id, sink, state, topic, payload)
+         SELECT lane, seq, id, sink, 'retry', topic, 'the same' FROM outbox_dead WHERE seq = 1",
     );
     assert_eq!(
         outbox
@@ -334,7 +332,7 @@ async fn counting_agrees_with_the_list() {
     let outbox = one_of_each().await;
     assert_eq!(outbox.store.count(&Filter::default()).await.unwrap(), 5);
     let some = filter(|f| f.status = Some(Status::Pending));
-    assert_eq!(outbox.store.count(&some).await.unwrap(), 2);
+    assert_eq!(outbox.store.count(&some).await.unwrap(), 1);
     let some = filter(|f| f.topic = Some("mail*".to_owned()));
     assert_eq!(outbox.store.count(&some).await.unwrap(), 1);
 }
@@ -347,41 +345,41 @@ async fn waiting_messages_are_made_due_and_held_ones_are_not() {
         .emit(&[text("3"), text("4").delay(Duration::from_secs(60))])
         .await;
     let mut relay = outbox.relay().await;
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     relay.settle(&rows[0], &[("audit", retry(60))]).await;
     relay
-        .settle(&rows[1], &[("audit", sendoff::store::Verdict::Hold)])
+        .settle(&rows[1], &[("audit", sendoff::store::Verdict::Blocked)])
         .await;
     relay.settle(&rows[2], &[("audit", retry(60))]).await;
     assert_eq!(due_and_not(&outbox), (String::new(), "1,2,3,4".to_owned()));
 
-    let hasten = async |filter: Filter, reset, scheduled, limit| {
-        let how = Hasten { reset, scheduled };
+    let retry_waiting = async |filter: Filter, reset, scheduled, limit| {
+        let how = RetryOptions { reset, scheduled };
         let by = &mut Command::by("ann");
-        let hastened = outbox.store.hasten(&filter, how, None, limit, by).await.unwrap();
-        (hastened.due, hastened.next.map(|place| place.seq))
+        let retried = outbox.store.retry_waiting(&filter, how, None, limit, by).await.unwrap();
+        (retried.due, retried.next.map(|row_ref| row_ref.seq))
     };
-    let pending = || filter(|f| f.status = Some(Status::Pending));
+    let scheduled = || filter(|f| f.status = Some(Status::Scheduled));
     assert_eq!(
-        hasten(filter(|f| f.status = Some(Status::Dead)), true, true, 9).await,
+        retry_waiting(filter(|f| f.status = Some(Status::Dead)), true, true, 9).await,
         (0, None)
     );
-    assert_eq!(hasten(pending(), false, false, 9).await, (0, None));
-    assert_eq!(hasten(pending(), false, true, 9).await, (1, None));
+    assert_eq!(retry_waiting(scheduled(), false, false, 9).await, (0, None));
+    assert_eq!(retry_waiting(scheduled(), false, true, 9).await, (1, None));
     assert_eq!(due_and_not(&outbox).0, "4");
-    assert_eq!(hasten(Filter::default(), false, false, 1).await.0, 1);
+    assert_eq!(retry_waiting(Filter::default(), false, false, 1).await.0, 1);
     assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 1);
     assert_eq!(
-        hasten(Filter::default(), true, false, 9).await,
+        retry_waiting(Filter::default(), true, false, 9).await,
         (2, None),
         "one becomes due, both forget their attempts"
     );
     assert_eq!(due_and_not(&outbox), ("1,3,4".to_owned(), "2".to_owned()));
     assert_eq!(outbox.ask::<i64>("SELECT max(attempts) FROM outbox_waiting"), 0);
-    assert_eq!(hasten(Filter::default(), true, false, 9).await, (0, None));
+    assert_eq!(retry_waiting(Filter::default(), true, false, 9).await, (0, None));
     let done = actions(&outbox);
     assert!(
-        done.starts_with("ann reset 0,ann retry 0,ann retry 1,ann retry 1,ann reset 2"),
+        done.starts_with("ann retry --reset 0,ann retry 0,ann retry 1,ann retry 1,ann retry --reset 2"),
         "{done}"
     );
 }
@@ -392,10 +390,10 @@ async fn discarding_a_dead_letter_lets_its_followers_go() {
     outbox.emit(&keyed("k", &["1", "2", "3"])).await;
     outbox.emit(&[text("other")]).await;
     let mut relay = outbox.relay().await;
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     relay.settle(&rows[0], &[("audit", dead(true))]).await;
     for row in &rows[1..3] {
-        relay.settle(row, &[("audit", sendoff::store::Verdict::Hold)]).await;
+        relay.settle(row, &[("audit", sendoff::store::Verdict::Blocked)]).await;
     }
     relay.settle(&rows[3], &[("audit", dead(false))]).await;
     let other = filter(|f| f.payload = Some("other".to_owned()));
@@ -441,20 +439,20 @@ async fn blocked_keys_are_shown_with_what_they_wait_for_and_can_be_released() {
     outbox.emit(&keyed("unrouted", &["7", "8"])).await;
     outbox.emit(&keyed("fine", &["9"])).await;
     let mut relay = outbox.relay().await;
-    for row in relay.deliveries().await {
+    for row in relay.outgoing().await {
         let verdict = match &row.payload[..] {
             b"1" | b"6" => ("audit", dead(true)),
             b"4" => ("audit", retry(60)),
             b"7" => ("", dead(true)),
             b"9" => ("audit", parked(60)),
-            _ => ("audit", sendoff::store::Verdict::Hold),
+            _ => ("audit", sendoff::store::Verdict::Blocked),
         };
         relay.settle(&row, &[verdict]).await;
     }
     let keys = outbox.store.keys(10).await.unwrap();
     let shown: Vec<_> = keys
         .iter()
-        .map(|key| (key.key.as_str(), key.leg.as_str(), key.held, key.state.as_str()))
+        .map(|key| (key.key.as_str(), key.sink.as_str(), key.blocked, key.state.as_str()))
         .collect();
     assert_eq!(
         shown,
@@ -470,7 +468,7 @@ async fn blocked_keys_are_shown_with_what_they_wait_for_and_can_be_released() {
     assert!(keys[0].due_at.is_none() && keys[1].due_at.is_some());
     assert_eq!(outbox.store.keys(1).await.unwrap().len(), 1);
 
-    let release = async |key: &str, leg| outbox.store.release_key(key, leg, "ann").await.unwrap();
+    let release = async |key: &str, sink| outbox.store.release_key(key, sink, "ann").await.unwrap();
     assert_eq!(release("nothing", None).await, 0);
     assert_eq!(release("dead", Some("shop")).await, 0);
     assert_eq!(release("dead", Some("audit")).await, 1);
@@ -516,17 +514,18 @@ async fn pauses_begin_end_and_are_told() {
 
     outbox.emit(&[text("paused"), text("down")]).await;
     let mut relay = outbox.relay().await;
-    for row in relay.deliveries().await {
-        let error = if row.payload == "paused" {
-            "the topic is paused"
+    for row in relay.outgoing().await {
+        let verdict = if row.payload == "paused" {
+            Verdict::Paused {
+                by: "order.*".to_owned(),
+            }
         } else {
-            "refused"
-        };
-        let verdict = Verdict::Retry {
-            state: RetryState::Down,
-            delay: Duration::from_secs(60),
-            charged: false,
-            error: error.to_owned(),
+            Verdict::Retry {
+                state: RetryState::Deferred,
+                delay: Duration::from_secs(60),
+                charged: false,
+                error: "refused".to_owned(),
+            }
         };
         relay.settle(&row, &[("audit", verdict)]).await;
     }
@@ -555,12 +554,12 @@ async fn pauses_begin_end_and_are_told() {
 
 #[tokio::test]
 async fn cleaning_up_deletes_what_is_older_than_its_windows() {
-    use sendoff::store::{Cleaned, Windows};
-    let outbox = TestOutbox::with(|config| config.retention(Duration::from_secs(999_999))).await;
+    use sendoff::store::{Cleaned, Retention};
+    let outbox = TestOutbox::with(|config| config.retention(Some(Duration::from_secs(999_999)))).await;
     let messages: Vec<_> = (0..6).map(|n| text(&n.to_string()).idempotency_key(n)).collect();
     outbox.emit(&messages).await;
     let mut relay = outbox.relay().await;
-    for (row, n) in relay.deliveries().await.into_iter().zip(0..) {
+    for (row, n) in relay.outgoing().await.into_iter().zip(0..) {
         let verdict = if n < 3 { vec![] } else { vec![("audit", dead(n == 3))] };
         relay.settle(&row, &verdict).await;
     }
@@ -570,20 +569,20 @@ async fn cleaning_up_deletes_what_is_older_than_its_windows() {
          UPDATE outbox_dedup SET until = 1 WHERE idempotency_key < '2';",
     );
     let hour = Some(Duration::from_secs(3600));
-    let clean = async |windows, limit| {
-        let cleaned = outbox.store.clean_up(&windows, limit, &mut Command::by("ann")).await;
+    let clean = async |retention, limit| {
+        let cleaned = outbox.store.clean_up(&retention, limit, &mut Command::by("ann")).await;
         let Cleaned { deleted, more } = cleaned.unwrap();
         (deleted, more)
     };
-    assert_eq!(clean(Windows::default(), 100).await, (0, false));
-    let windows = Windows {
+    assert_eq!(clean(Retention::default(), 100).await, (0, false));
+    let retention = Retention {
         delivered: hour,
         dead: hour,
         dedup: true,
         inbox: hour,
     };
-    assert_eq!(clean(windows, 3).await, (3, true));
-    assert_eq!(clean(windows, 3).await, (2, false));
+    assert_eq!(clean(retention, 3).await, (3, true));
+    assert_eq!(clean(retention, 3).await, (2, false));
     let left = |table: &str| outbox.ask::<String>(&format!("SELECT group_concat(idempotency_key) FROM outbox_{table}"));
     assert_eq!(left("delivered"), "2");
     assert_eq!(left("dead"), "3,5", "one blocks its key, one is young");

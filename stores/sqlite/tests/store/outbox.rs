@@ -6,8 +6,8 @@ use std::time::Duration;
 use rusqlite::Connection;
 use sendoff::Message;
 use sendoff::store::{
-    DeadReason, Delivery, EmitStore, Lane, LaneGrant, LegSettlement, MigrateStore, OwnerId, Page, Place, ReadRequest,
-    Reader, RelayCard, RelayStore, RetryState, Row, SettleReport, Settlement, Verdict,
+    DeadReason, DeliverySettlement, EmitStore, Lane, LaneGrant, MigrateStore, Outgoing, OwnerId, Page, ReadRequest,
+    Reader, RelayCard, RelayStore, RetryState, Row, RowRef, SettleReport, Settlement, Verdict,
 };
 use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 
@@ -32,13 +32,13 @@ impl TestOutbox {
     pub(crate) fn unmigrated(change: impl FnOnce(SqliteConfig) -> SqliteConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = change(SqliteConfig::new(folder.path().join("outbox.db")));
-        let store = SqliteStore::open(config).unwrap();
+        let store = SqliteStore::new(config).unwrap();
         Self { store, folder }
     }
 
     /// A second store over the same file, as another process has it.
     pub(crate) fn another(&self) -> SqliteStore {
-        SqliteStore::open(self.store.config().clone()).unwrap()
+        SqliteStore::new(self.store.config().clone()).unwrap()
     }
 
     pub(crate) fn path(&self) -> std::path::PathBuf {
@@ -77,13 +77,13 @@ pub(crate) struct TestRelay {
     pub(crate) owner: OwnerId,
     pub(crate) grants: Vec<LaneGrant>,
     pub(crate) reader: Box<dyn Reader>,
-    settled: Vec<Place>,
+    settled: Vec<RowRef>,
 }
 
 impl TestRelay {
     pub(crate) async fn start(store: &SqliteStore) -> Self {
         let owner = OwnerId::random();
-        store.enlist(owner, &RelayCard::named("test"), LEASE).await.unwrap();
+        store.register(owner, &RelayCard::named("test"), LEASE).await.unwrap();
         let grants = store.acquire(owner, 80).await.unwrap();
         let mut reader = store.reader();
         reader.gained(&grants);
@@ -115,30 +115,39 @@ impl TestRelay {
         self.page(1000).await.rows
     }
 
-    pub(crate) async fn deliveries(&mut self) -> Vec<Delivery> {
-        self.read().await.into_iter().map(delivery).collect()
+    pub(crate) async fn outgoing(&mut self) -> Vec<Outgoing> {
+        self.read().await.into_iter().map(outgoing).collect()
     }
 
     /// The payloads of what is read next, as text.
     pub(crate) async fn payloads(&mut self) -> Vec<String> {
-        let payload = |delivery: Delivery| String::from_utf8(delivery.payload.to_vec()).unwrap();
-        self.deliveries().await.into_iter().map(payload).collect()
+        let payload = |outgoing: Outgoing| String::from_utf8(outgoing.payload.to_vec()).unwrap();
+        self.outgoing().await.into_iter().map(payload).collect()
     }
 
-    pub(crate) fn settlement(&self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> Settlement {
-        self.settlement_of(&delivery.place, delivery.key.as_deref(), legs)
+    pub(crate) fn settlement(&self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> Settlement {
+        Settlement {
+            attempts: outgoing.attempts,
+            ..self.settlement_of(&outgoing.row_ref, outgoing.key.as_deref(), deliveries)
+        }
     }
 
-    pub(crate) fn settlement_of(&self, place: &Place, key: Option<&str>, legs: &[(&str, Verdict)]) -> Settlement {
-        let leg = |(leg, verdict): &(&str, Verdict)| LegSettlement {
-            leg: (*leg).into(),
+    pub(crate) fn settlement_of(
+        &self,
+        row_ref: &RowRef,
+        key: Option<&str>,
+        deliveries: &[(&str, Verdict)],
+    ) -> Settlement {
+        let sink = |(sink, verdict): &(&str, Verdict)| DeliverySettlement {
+            sink: (*sink).into(),
             verdict: verdict.clone(),
         };
         Settlement {
-            place: place.clone(),
-            epoch: self.epoch(place.lane),
-            legs: legs.iter().map(leg).collect(),
+            row_ref: row_ref.clone(),
+            epoch: self.epoch(row_ref.lane),
+            deliveries: deliveries.iter().map(sink).collect(),
             key: key.map(Arc::from),
+            attempts: 0,
         }
     }
 
@@ -146,20 +155,21 @@ impl TestRelay {
         let report = self.store.settle(self.owner, settlements).await.unwrap();
         let settled = settlements
             .iter()
-            .filter(|settlement| !report.lost.contains(&settlement.place.lane));
-        self.settled.extend(settled.map(|settlement| settlement.place.clone()));
+            .filter(|settlement| !report.lost.contains(&settlement.row_ref.lane));
+        self.settled
+            .extend(settled.map(|settlement| settlement.row_ref.clone()));
         report
     }
 
-    pub(crate) async fn settle(&mut self, delivery: &Delivery, legs: &[(&str, Verdict)]) -> SettleReport {
-        let settlement = self.settlement(delivery, legs);
+    pub(crate) async fn settle(&mut self, outgoing: &Outgoing, deliveries: &[(&str, Verdict)]) -> SettleReport {
+        let settlement = self.settlement(outgoing, deliveries);
         self.settle_all(&[settlement]).await
     }
 }
 
-pub(crate) fn delivery(row: Row) -> Delivery {
+pub(crate) fn outgoing(row: Row) -> Outgoing {
     match row {
-        Row::Message(delivery) => Arc::unwrap_or_clone(delivery),
+        Row::Message(outgoing) => Arc::unwrap_or_clone(outgoing),
         other => panic!("no message: {other:?}"),
     }
 }
@@ -185,7 +195,7 @@ pub(crate) fn retry(seconds: u64) -> Verdict {
 
 pub(crate) fn down(seconds: u64) -> Verdict {
     Verdict::Retry {
-        state: RetryState::Down,
+        state: RetryState::Deferred,
         delay: Duration::from_secs(seconds),
         charged: false,
         error: "the sink is down".to_owned(),

@@ -3,14 +3,14 @@ use std::time::{Duration, SystemTime};
 use sendoff::Message;
 use sendoff::store::{ReadRequest, RelayStore, Row};
 
-use crate::outbox::{TestOutbox, delivery, retry, text};
+use crate::outbox::{TestOutbox, outgoing, retry, text};
 
 fn forgetting(rows: &[Row]) -> ReadRequest {
     ReadRequest {
         limit: 100,
         ready: true,
         due: true,
-        forgotten: rows.iter().map(|row| row.place().clone()).collect(),
+        forgotten: rows.iter().map(|row| row.row_ref().clone()).collect(),
         ..ReadRequest::default()
     }
 }
@@ -29,7 +29,7 @@ async fn a_message_comes_out_as_it_was_emitted() {
         .expires_at(expires);
     outbox.emit(std::slice::from_ref(&message)).await;
     let mut relay = outbox.relay().await;
-    let found = relay.deliveries().await.pop().unwrap();
+    let found = relay.outgoing().await.pop().unwrap();
     assert_eq!(found.id, message.id());
     assert_eq!(found.topic, "order.placed");
     assert_eq!(&found.payload, message.payload());
@@ -58,7 +58,7 @@ async fn a_row_is_read_once_until_it_is_forgotten() {
     assert!(relay.read().await.is_empty());
     let again = relay.reader.read(forgetting(&rows[1..2])).await.unwrap();
     assert_eq!(again.rows.len(), 1);
-    assert_eq!(again.rows[0].place(), rows[1].place());
+    assert_eq!(again.rows[0].row_ref(), rows[1].row_ref());
     assert!(relay.read().await.is_empty());
 }
 
@@ -80,17 +80,17 @@ async fn a_reader_gets_a_lane_from_its_beginning_when_it_gains_it() {
     assert!(
         first
             .iter()
-            .all(|row| some.iter().any(|grant| grant.lane == row.place().lane))
+            .all(|row| some.iter().any(|grant| grant.lane == row.row_ref().lane))
     );
     outbox.emit(&[text("late")]).await;
     reader.gained(rest);
     let second = reader.read(request()).await.unwrap().rows;
     assert_eq!(first.len() + second.len(), 201);
 
-    let lane = first[0].place().lane;
+    let lane = first[0].row_ref().lane;
     reader.lost(&[lane]);
     reader.gained(&[relay.grants.iter().find(|grant| grant.lane == lane).unwrap().clone()]);
-    let of_lane = |rows: &[Row]| rows.iter().filter(|row| row.place().lane == lane).count();
+    let of_lane = |rows: &[Row]| rows.iter().filter(|row| row.row_ref().lane == lane).count();
     let third = reader.read(request()).await.unwrap().rows;
     assert_eq!(
         third.len(),
@@ -120,7 +120,7 @@ async fn pages_follow_each_other_in_order() {
         let page = relay.page(16).await;
         let more = page.more;
         assert!(page.rows.len() <= 16);
-        seen.extend(page.rows.into_iter().map(|row| delivery(row).payload));
+        seen.extend(page.rows.into_iter().map(|row| outgoing(row).payload));
         if !more {
             break;
         }
@@ -144,7 +144,7 @@ async fn urgent_messages_overtake_a_backlog_and_idle_ones_do_not_hold_it_up() {
     outbox.emit(&[text("urgent").priority(5)]).await;
     let mut relay = outbox.relay().await;
     let page = relay.page(64).await;
-    let payloads: Vec<_> = page.rows.into_iter().map(|row| delivery(row).payload).collect();
+    let payloads: Vec<_> = page.rows.into_iter().map(|row| outgoing(row).payload).collect();
     assert_eq!(payloads[0], "urgent");
     let idle = payloads.iter().filter(|payload| *payload == "idle").count();
     assert!(
@@ -177,7 +177,7 @@ async fn a_message_that_has_expired_is_marked_so() {
     outbox.emit(&[text("old").expires_at(past), text("new")]).await;
     let mut relay = outbox.relay().await;
     let rows = relay.read().await;
-    assert!(matches!(&rows[0], Row::Expired(delivery) if delivery.payload == "old"));
+    assert!(matches!(&rows[0], Row::Expired(outgoing) if outgoing.payload == "old"));
     assert!(matches!(&rows[1], Row::Message(_)));
 }
 
@@ -194,33 +194,38 @@ async fn scheduled_messages_come_when_they_are_due_and_not_before() {
     assert_eq!(relay.payloads().await, ["now"]);
     assert_eq!(outbox.store.backlog().await.unwrap().waiting, 1);
     outbox.run("UPDATE outbox_waiting SET due_at = 1");
-    let due = relay.deliveries().await;
-    assert_eq!((&due[0].payload[..], &due[0].place.leg), (&b"later"[..], &None));
-    assert!(relay.read().await.is_empty(), "it is in hand");
+    let due = relay.outgoing().await;
+    assert_eq!((&due[0].payload[..], &due[0].row_ref.sink), (&b"later"[..], &None));
+    assert!(relay.read().await.is_empty(), "it is in flight");
 }
 
 #[tokio::test]
-async fn waiting_rows_of_legs_to_skip_are_left_alone() {
+async fn waiting_rows_of_deliveries_to_skip_are_left_alone() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a")]).await;
     let mut relay = outbox.relay().await;
-    let row = relay.deliveries().await.pop().unwrap();
+    let row = relay.outgoing().await.pop().unwrap();
     relay.settle(&row, &[("audit", retry(0)), ("shop", retry(0))]).await;
     let request = |skip: &[&str]| ReadRequest {
         limit: 10,
         due: true,
-        skip_legs: skip.iter().map(|leg| (*leg).to_owned()).collect(),
+        skip_sinks: skip.iter().map(|sink| (*sink).to_owned()).collect(),
         ..ReadRequest::default()
     };
-    let due_legs = |rows: Vec<Row>| {
-        let legs = rows.into_iter().map(|row| delivery(row).place.leg.unwrap().to_string());
-        legs.collect::<Vec<_>>()
+    let due_deliveries = |rows: Vec<Row>| {
+        let deliveries = rows
+            .into_iter()
+            .map(|row| outgoing(row).row_ref.sink.unwrap().to_string());
+        deliveries.collect::<Vec<_>>()
     };
     assert_eq!(
-        due_legs(relay.reader.read(request(&["shop"])).await.unwrap().rows),
+        due_deliveries(relay.reader.read(request(&["shop"])).await.unwrap().rows),
         ["audit"]
     );
-    assert_eq!(due_legs(relay.reader.read(request(&[])).await.unwrap().rows), ["shop"]);
+    assert_eq!(
+        due_deliveries(relay.reader.read(request(&[])).await.unwrap().rows),
+        ["shop"]
+    );
 }
 
 #[tokio::test]
@@ -244,7 +249,7 @@ async fn a_read_that_nobody_waited_for_loses_no_row() {
         std::task::Poll::Pending => Vec::new(),
     };
     rows.extend(relay.read().await);
-    let payloads: Vec<_> = rows.into_iter().map(|row| delivery(row).payload).collect();
+    let payloads: Vec<_> = rows.into_iter().map(|row| outgoing(row).payload).collect();
     assert_eq!(payloads, ["a", "b"]);
     assert!(relay.read().await.is_empty());
 }

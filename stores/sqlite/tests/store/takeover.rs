@@ -30,7 +30,7 @@ async fn no_transaction_stays_open_when_its_caller_goes_away() {
     let outbox = TestOutbox::new().await;
     outbox.emit(&[text("a")]).await;
     let mut relay = outbox.relay().await;
-    let row = relay.deliveries().await.pop().unwrap();
+    let row = relay.outgoing().await.pop().unwrap();
     let settlements = [relay.settlement(&row, &[])];
     for _ in 0..20 {
         abandon(outbox.store.begin()).await;
@@ -97,7 +97,7 @@ async fn a_process_that_was_stopped_with_the_write_lock_is_named_until_it_is_gon
     let outbox = TestOutbox::with(|config| config.busy_timeout(Duration::from_millis(50))).await;
     outbox.emit(&[text("a")]).await;
     let mut relay = outbox.relay().await;
-    let row = relay.deliveries().await.pop().unwrap();
+    let row = relay.outgoing().await.pop().unwrap();
     let settlements = [relay.settlement(&row, &[])];
     outbox.run("UPDATE outbox_relay SET until = until - 3600000000");
     let other = Other::lock(&outbox);
@@ -117,7 +117,7 @@ async fn a_process_that_was_stopped_with_the_write_lock_is_named_until_it_is_gon
         outbox.store.settle(relay.owner, &settlements).await.unwrap_err(),
         outbox
             .store
-            .enlist(OwnerId::random(), &RelayCard::named("test"), Duration::from_secs(60))
+            .register(OwnerId::random(), &RelayCard::named("test"), Duration::from_secs(60))
             .await
             .unwrap_err(),
         outbox.store.begin().await.err().unwrap(),

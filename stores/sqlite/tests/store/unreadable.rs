@@ -1,4 +1,4 @@
-use sendoff::store::{Command, DeadReason, OperateStore, Place, RelayStore, Row, Status, Verdict};
+use sendoff::store::{Command, DeadReason, OperateStore, RelayStore, Row, RowRef, Status, Verdict};
 
 use crate::outbox::TestOutbox;
 
@@ -10,8 +10,16 @@ const ODD: &[(&str, &str, &str)] = &[
         "CAST(x'ff' AS TEXT), 'x'",
         "the column topic is not UTF-8",
     ),
-    ("topic, payload", "'t', 7", "the payload is neither bytes nor text"),
-    ("topic, payload", "'t', 1.5", "the payload is neither bytes nor text"),
+    (
+        "topic, payload",
+        "'t', 7",
+        "the column payload is neither bytes nor text",
+    ),
+    (
+        "topic, payload",
+        "'t', 1.5",
+        "the column payload is neither bytes nor text",
+    ),
     ("topic, payload, id", "'t', 'x', 'four'", "the id is not a UUID"),
     ("topic, payload, id", "'t', 'x', ''", "the id is not a UUID"),
     (
@@ -88,16 +96,16 @@ async fn settle_as_unreadable(outbox: &TestOutbox, rows: Vec<Row>, relay: &mut c
         charged: false,
         blocks: false,
     };
-    let places: Vec<(Place, String)> = rows
+    let row_refs: Vec<(RowRef, String)> = rows
         .into_iter()
         .map(|row| match row {
-            Row::Unreadable { place, why } => (place, why),
+            Row::Unreadable { row_ref, why } => (row_ref, why),
             other => panic!("readable: {other:?}"),
         })
         .collect();
-    let settlements: Vec<_> = places
+    let settlements: Vec<_> = row_refs
         .iter()
-        .map(|(place, why)| relay.settlement_of(place, None, &[("", verdict(why))]))
+        .map(|(row_ref, why)| relay.settlement_of(row_ref, None, &[("", verdict(why))]))
         .collect();
     assert!(relay.settle_all(&settlements).await.lost.is_empty());
     assert_eq!(outbox.store.backlog().await.unwrap().ready, 0);
@@ -114,12 +122,12 @@ async fn every_odd_row_becomes_a_dead_letter_and_spoils_no_other() {
 
     let mut relay = outbox.relay().await;
     let mut rows = relay.read().await;
-    rows.sort_by_key(|row| row.place().seq);
+    rows.sort_by_key(|row| row.row_ref().seq);
     let (first, last) = (rows.remove(0), rows.pop().unwrap());
     for row in [first, last] {
-        let delivery = crate::outbox::delivery(row);
-        assert_eq!(delivery.payload, "fine");
-        relay.settle(&delivery, &[]).await;
+        let outgoing = crate::outbox::outgoing(row);
+        assert_eq!(outgoing.payload, "fine");
+        relay.settle(&outgoing, &[]).await;
     }
     for (row, (_, values, why)) in rows.iter().zip(ODD) {
         match row {
@@ -132,7 +140,7 @@ async fn every_odd_row_becomes_a_dead_letter_and_spoils_no_other() {
     assert!(relay.read().await.is_empty());
 
     // They can be looked at, and retried as often as somebody likes: they come back as dead letters.
-    let listing = outbox.store.list(&Default::default(), 100, 0).await.unwrap();
+    let listing = outbox.store.list(&Default::default(), 100).await.unwrap();
     assert!(listing.messages.iter().all(|stored| stored.status == Status::Dead));
     assert_eq!(listing.messages.len(), ODD.len());
     assert_eq!(
@@ -200,7 +208,7 @@ async fn plain_inserts_of_other_languages_are_messages() {
          INSERT INTO outbox_message (topic, payload, id) VALUES ('hex', '', '0188D3B4000070008000000000000001');",
     );
     let mut relay = outbox.relay().await;
-    let rows = relay.deliveries().await;
+    let rows = relay.outgoing().await;
     assert_eq!(rows[0].payload, "{\"n\": \"é\"}");
     assert_eq!(rows[0].content_type(), "application/json");
     assert_eq!(

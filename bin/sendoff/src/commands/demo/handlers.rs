@@ -1,10 +1,10 @@
-//! What the shop's messages are for: a warehouse and a mail server, both with their moods.
+//! The handlers of the shop's messages: a warehouse and a mail server, both flaky.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::DeadReason;
-use sendoff::{Delivery, Result};
+use sendoff::{Outgoing, Result};
 use sendoff_relay::{HookResult, Hooks};
 use sendoff_sink_handlers::{Context, HandlerError, Handlers};
 use serde::Deserialize;
@@ -38,7 +38,7 @@ async fn pack(order: Order, context: Context, warehouse: Record) -> Result<(), H
         return Err(HandlerError::transient("all packers are at lunch"));
     }
     if order.order.is_multiple_of(241) {
-        return Err(HandlerError::permanent("the ware is not made any more"));
+        return Err(HandlerError::permanent("the ware is out of production"));
     }
     let words = format!("order {}: {} packed for {}", order.order, order.ware, order.customer);
     warehouse.arrived(context.id(), words);
@@ -64,7 +64,7 @@ async fn send_mail(order: Order, context: Context, mail: Record) -> Result<(), H
     Ok(())
 }
 
-/// Tells the record what the relays decided.
+/// Records what the relays decided.
 pub(super) struct Watch(pub(super) Record);
 
 impl Watch {
@@ -74,15 +74,15 @@ impl Watch {
 }
 
 impl Hooks for Watch {
-    fn failed(&self, delivery: &Arc<Delivery>, _: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
-        let (topic, ms) = (&delivery.topic, delay.as_millis());
+    fn failed(&self, outgoing: &Arc<Outgoing>, _: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+        let (topic, ms) = (&outgoing.topic, delay.as_millis());
         self.0
             .failed(format!("{topic}: {error}; attempt {} in {ms} ms", attempts + 1));
         Ok(())
     }
 
-    fn dead_lettered(&self, delivery: &Arc<Delivery>, _: &str, reason: DeadReason, error: &str) -> HookResult {
-        let (topic, reason) = (&delivery.topic, reason.as_str());
+    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, _: &str, reason: DeadReason, error: &str) -> HookResult {
+        let (topic, reason) = (&outgoing.topic, reason.as_str());
         self.0
             .died(format!("{topic}: {error} ({reason}); kept as a dead letter"));
         Ok(())

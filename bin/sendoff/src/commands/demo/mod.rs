@@ -1,6 +1,8 @@
 //! `sendoff demo`: a small shop, its outbox in SQLite, two relays, and a proof at the end.
 
+mod fit;
 mod handlers;
+mod next;
 mod proof;
 mod record;
 mod relays;
@@ -27,29 +29,29 @@ use relays::Relays;
 use screen::{Moment, Screen};
 use shop::Shop;
 
-/// How long the demo lasts where nobody can press Ctrl-C.
+/// How long the demo lasts without a terminal, where Ctrl-C is not available.
 const UNATTENDED: Duration = Duration::from_secs(10);
-/// When the first relay is killed, and how long after that the next one.
+/// When the first relay is killed, and the time between kills.
 const FIRST_KILL: Duration = Duration::from_secs(3);
 const NEXT_KILL: Duration = Duration::from_secs(7);
-/// How long the relays may take for what is left when the shop closes: retries, and the lanes of a killed relay.
+/// How long the relays may work after the shop closes: on retries, and on the lanes of a killed relay.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// See it work in a minute: a small shop with its outbox in SQLite, flaky handlers, killed relays, and a proof
+/// Run a demo: a small shop with its outbox in SQLite, flaky handlers, killed relays, and a proof
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Stop after so many seconds [default: on Ctrl-C; 10 without a terminal]
+    /// Stop after this many seconds [default: on Ctrl-C; 10 without a terminal]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
-    /// Orders a second
+    /// Orders per second
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
-    /// Keep the database in this file, to look at it afterwards
+    /// Keep the database in this file
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
 }
 
-/// Runs the demo. Ends with failure if a promise was broken.
+/// Runs the demo. Fails if the proof does not hold.
 pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let folder = tempfile::tempdir().map_err(no_folder)?;
     let path = match &args.keep {
@@ -89,10 +91,10 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     if session.output.json {
         session.output.json(&proof)?;
     } else {
-        let paint = session.output.paint();
+        let (paint, columns) = (session.output.paint(), fit::columns(session.output.is_terminal()));
         session
             .output
-            .print(&format!("{}{}", proof.told(paint), next_steps(&args, paint)))?;
+            .print(&(proof.told(paint, columns) + &next::steps(args.keep.as_deref(), paint, columns)))?;
     }
     if !proof.holds() {
         return Err(broken().into());
@@ -106,7 +108,7 @@ struct Show<'a> {
     store: &'a Store,
     record: Record,
     began: Instant,
-    /// Arrivals at moments of the last second or so.
+    /// Numbers of arrivals during about the last second.
     marks: Vec<(Instant, usize)>,
     rate: f64,
     backlog: Backlog,
@@ -114,7 +116,7 @@ struct Show<'a> {
 }
 
 impl Show<'_> {
-    /// Lets the shop trade until the time is up or somebody stops it, and the relays finish what is left.
+    /// Runs the shop until the time is up or `stop` is cancelled, then lets the relays finish.
     async fn trade(
         &mut self,
         mut shop: Shop,
@@ -124,7 +126,7 @@ impl Show<'_> {
         stop: CancellationToken,
     ) -> Result<Shop> {
         let closing = CancellationToken::new();
-        // Whatever ends this function also ends the shop's thread.
+        // Every return from this function also ends the shop's thread.
         let _guard = closing.clone().drop_guard();
         let closes = closing.clone();
         let mut trading = tokio::task::spawn_blocking(move || shop.trade(rate, &closes).map(|()| shop));
@@ -154,7 +156,7 @@ impl Show<'_> {
         loop {
             ticks.tick().await;
             self.looked = None;
-            self.tick("the shop is closed, the relays finish").await?;
+            self.tick("the shop is closed, the relays are finishing").await?;
             let left = self.backlog.ready + self.backlog.due + self.backlog.waiting;
             if left == 0 || closed.elapsed() >= SETTLE {
                 break;
@@ -189,75 +191,47 @@ impl Show<'_> {
     }
 }
 
-/// Every message that the outbox's tables hold.
+/// All messages in the outbox's tables.
 async fn stored(store: &Store) -> Result<Vec<(Uuid, Status)>> {
-    let mut found = Vec::new();
-    loop {
-        let page = store.operate.list(&Filter::default(), 1000, found.len()).await?;
-        // The demo alone writes here, and its ids are UUIDs; one that cannot be read would be a phantom.
-        found.extend(
-            page.messages
-                .iter()
-                .map(|message| (message.id.unwrap_or(Uuid::nil()), message.status)),
-        );
-        if !page.more {
-            return Ok(found);
-        }
-    }
-}
-
-fn next_steps(args: &Args, paint: crate::output::Paint) -> String {
-    let mut text = String::new();
-    if let Some(path) = &args.keep {
-        let database = format!("--database sqlite:{}", path.display());
-        text += &format!("\n{}\n", paint.bold("Look at what is left"));
-        text += &format!("  sendoff ls {database}\n  sendoff dead ls {database}\n");
-    }
-    text += &format!("\n{}\n", paint.bold("Next, with your own database"));
-    for (command, words) in [
-        ("sendoff init", "writes a commented sendoff.toml"),
-        ("sendoff migrate", "creates the outbox's tables"),
-        ("sendoff emit hello --payload '{}'", "emits a message"),
-        ("sendoff relay", "delivers"),
-    ] {
-        text += &format!("  {command:<34} {}\n", paint.dim(words));
-    }
-    text
+    let page = store.operate.list(&Filter::default(), usize::MAX - 1).await?;
+    // Only the demo writes here, and its ids are UUIDs; an unreadable id counts as a phantom.
+    let found = page.messages.iter();
+    Ok(found
+        .map(|message| (message.id.unwrap_or(Uuid::nil()), message.status))
+        .collect())
 }
 
 fn unused(path: &Path) -> Result<PathBuf> {
     match path.try_exists() {
         Ok(false) => Ok(path.to_owned()),
         Ok(true) => Err(
-            Error::new(ErrorKind::Invalid, format!("{} is there already", path.display()))
-                .because("the proof would count what an earlier run left in it")
-                .next_step("name a file that does not exist yet"),
+            Error::new(ErrorKind::Invalid, format!("{} already exists", path.display()))
+                .because("the proof would count messages of an earlier run")
+                .next_step("choose a file that does not exist yet"),
         ),
-        Err(error) => Err(
-            Error::new(ErrorKind::Invalid, format!("{} cannot be used", path.display()))
-                .because(error.to_string())
-                .next_step("name a file in a folder that you may write to")
-                .with_source(error),
-        ),
+        Err(error) => Err(Error::new(ErrorKind::Invalid, format!("cannot use {}", path.display()))
+            .because(error.to_string())
+            .next_step("choose a file in a writable folder")
+            .with_source(error)),
     }
 }
 
 fn no_folder(error: io::Error) -> Error {
-    Error::new(ErrorKind::Backend, "no temporary folder can be made")
+    Error::new(ErrorKind::Backend, "cannot create a temporary folder")
         .because(error.to_string())
-        .next_step("set TMPDIR to a folder that you may write to")
+        .next_step("set TMPDIR to a writable folder")
         .with_source(error)
 }
 
 fn shop_failed(error: tokio::task::JoinError) -> Error {
-    Error::new(ErrorKind::Backend, "the shop ended badly")
+    Error::new(ErrorKind::Backend, "the shop crashed")
         .because(error.to_string())
-        .next_step("this is a defect of Sendoff: please report it")
+        .next_step("please report this as a bug")
         .with_source(error)
 }
 
 fn broken() -> Error {
     Error::new(ErrorKind::Backend, "the proof does not hold")
-        .because("what arrived is not what was committed, see above")
-        .next_step("this is a defect of Sendoff: please report it, with the file of a run with --keep")
+        .because("the messages that arrived are not those that were committed, see above")
+        .next_step("please report this as a bug, with the database file of a run with --keep")
 }

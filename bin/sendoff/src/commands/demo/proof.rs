@@ -1,5 +1,5 @@
-//! The proof at the end: the shop's own record of its transactions against what the handlers took and what is still in
-//! the outbox's tables.
+//! The proof at the end: compares the shop's own record of its transactions with the messages that the handlers took
+//! and with those still in the outbox's tables.
 
 use std::collections::{HashMap, HashSet};
 
@@ -7,10 +7,11 @@ use sendoff::Uuid;
 use sendoff::store::Status;
 use serde::Serialize;
 
+use super::fit;
 use super::record::Notes;
 use crate::output::Paint;
 
-/// What the comparison came to, counted in messages.
+/// The result of the comparison, counted in messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Proof {
     /// Of transactions that committed.
@@ -23,9 +24,9 @@ pub(super) struct Proof {
     waiting: u64,
     /// Committed, not taken, and a dead letter.
     dead: u64,
-    /// Committed, and neither of the three.
+    /// Committed, and neither delivered, nor waiting, nor dead.
     lost: u64,
-    /// Not committed, and all the same at a handler or in the tables.
+    /// Not committed, but seen by a handler or found in the tables.
     phantom: u64,
     /// Taken again, with the same id.
     #[serde(skip)]
@@ -62,9 +63,9 @@ impl Proof {
             *match (arrived.contains(id), tables.get(id)) {
                 (true, _) => &mut proof.delivered,
                 (false, Some(Status::Dead)) => &mut proof.dead,
-                (false, Some(Status::Pending | Status::Retry)) => &mut proof.waiting,
-                // The demo keeps no delivered messages: one that says so and never arrived was not delivered.
+                // The demo keeps no delivered messages, so a row with this status that never arrived is lost.
                 (false, Some(Status::Delivered) | None) => &mut proof.lost,
+                (false, Some(_)) => &mut proof.waiting,
             } += 1;
         }
         let everywhere: HashSet<&Uuid> = notes.seen.iter().chain(&notes.arrived).chain(tables.keys()).collect();
@@ -73,66 +74,80 @@ impl Proof {
         proof
     }
 
-    /// Whether the outbox kept its promises.
+    /// Whether the proof holds.
     pub(super) fn holds(&self) -> bool {
         self.lost == 0 && self.phantom == 0 && self.out_of_order == 0 && self.orders == self.rows
     }
 
-    /// As a person reads it.
-    pub(super) fn told(&self, paint: Paint) -> String {
-        let verdict = |holds: bool| if holds { paint.good("✓") } else { paint.bad("✗") };
-        let row = |name: &str, count: u64, words: &str| {
-            format!("  {name:<12} {:>10}   {}\n", grouped(count), paint.dim(words))
-        };
-        let mut text = paint.bold("The proof: the shop's own record of its transactions against what arrived") + "\n\n";
-        text += &row("committed", self.committed, "messages of transactions that committed");
-        text += &row("delivered", self.delivered, "of these, taken by a handler");
-        text += &row("waiting", self.waiting, "of these, still in the outbox");
-        text += &row(
-            "dead",
-            self.dead,
-            "of these, given up, kept with the reason, ready to be retried",
-        );
-        text += &row("lost", self.lost, "of these, gone");
-        text += &row(
-            "rolled back",
-            self.rolled_back,
-            "messages of transactions that were rolled back",
-        );
-        text += &row(
-            "phantom",
-            self.phantom,
-            "of these, seen by a handler or left in a table",
-        );
+    /// The proof as text, for a terminal with this many columns.
+    pub(super) fn told(&self, paint: Paint, columns: usize) -> String {
+        let title = "The proof: the shop's own record of its transactions against what arrived";
+        let mut text = String::new();
+        for line in fit::wrap(title, columns) {
+            text += &format!("{}\n", paint.bold(line));
+        }
         text.push('\n');
-        text += &format!(
-            "  {} {} committed = {} delivered + {} waiting + {} dead\n",
-            verdict(self.lost == 0),
+        for (name, count, words) in [
+            ("committed", self.committed, "messages of transactions that committed"),
+            ("delivered", self.delivered, "of these, taken by a handler"),
+            ("waiting", self.waiting, "of these, still in the outbox"),
+            (
+                "dead",
+                self.dead,
+                "of these, given up; kept with the reason, can be retried",
+            ),
+            ("lost", self.lost, "of these, gone"),
+            (
+                "rolled back",
+                self.rolled_back,
+                "messages of transactions that were rolled back",
+            ),
+            (
+                "phantom",
+                self.phantom,
+                "of these, seen by a handler or left in a table",
+            ),
+        ] {
+            let start = format!("  {name:<12} {:>10}", grouped(count));
+            text += &fit::beside(&start, words, paint, columns);
+        }
+        text.push('\n');
+        let committed = format!(
+            "{} committed = {} delivered + {} waiting + {} dead",
             grouped(self.committed),
             grouped(self.delivered),
             grouped(self.waiting),
             grouped(self.dead)
         );
-        text += &format!(
-            "  {} nothing of a rolled-back transaction ever left\n",
-            verdict(self.phantom == 0)
-        );
-        text += &format!(
-            "  {} the messages of every customer first arrived in the order they were committed\n",
-            verdict(self.out_of_order == 0)
-        );
-        text += &format!(
-            "  {} the shop's own table holds {} orders, one for each transaction that committed\n",
-            verdict(self.orders == self.rows),
+        let rows = format!(
+            "the shop's own table holds {} orders, one for each transaction that committed",
             grouped(self.rows)
         );
-        text += &format!(
-            "  · relays killed: {}; messages handed over again for that, with the same id: {}\n",
+        for (holds, words) in [
+            (self.lost == 0, committed.as_str()),
+            (self.phantom == 0, "nothing of a rolled-back transaction ever left"),
+            (
+                self.out_of_order == 0,
+                "the messages of every customer first arrived in the order they were committed",
+            ),
+            (self.orders == self.rows, &rows),
+        ] {
+            let mark = if holds { paint.good("✓") } else { paint.bad("✗") };
+            text += &marked(&mark, words, columns);
+        }
+        let killed = format!(
+            "relays killed: {}; messages delivered again because of that, with the same id: {}",
             self.relays_killed,
             grouped(self.copies)
         );
-        text
+        text + &marked("·", &killed, columns)
     }
+}
+
+/// Words after a mark of one column, wrapped below themselves.
+fn marked(mark: &str, words: &str, columns: usize) -> String {
+    let lines = fit::wrap(words, columns.saturating_sub(4));
+    format!("  {mark} {}\n", lines.join("\n    "))
 }
 
 /// How many messages of a key were taken after one that was committed later.
@@ -153,7 +168,7 @@ fn out_of_order(notes: &Notes) -> u64 {
     late
 }
 
-/// A number with its thousands apart.
+/// A number with its digits in groups of three.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

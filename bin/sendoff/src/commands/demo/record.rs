@@ -1,5 +1,5 @@
-//! What the shop knows of its own transactions, and what the handlers saw: kept apart from the outbox, so that it can
-//! bear witness against it.
+//! The shop's transactions and what the handlers saw. Kept separate from the outbox, so that the proof does not depend
+//! on it.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use sendoff::Uuid;
 /// How many recent events the screen shows.
 pub(super) const RECENT: usize = 8;
 
-/// What kind of thing happened, for the screen.
+/// The kind of a recent event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Happened {
     Committed,
@@ -20,7 +20,7 @@ pub(super) enum Happened {
     Killed,
 }
 
-/// One recent event, in words.
+/// A recent event, for the screen.
 #[derive(Debug, Clone)]
 pub(super) struct Recent {
     pub(super) happened: Happened,
@@ -31,25 +31,25 @@ pub(super) struct Recent {
 #[derive(Debug, Clone)]
 pub(super) struct Committed {
     pub(super) key: Option<String>,
-    /// The place of its transaction among all of the shop's.
+    /// The number of its transaction.
     pub(super) at: u64,
 }
 
-/// Everything that was noted.
+/// Everything that was recorded.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     pub(super) committed: HashMap<Uuid, Committed>,
     pub(super) rolled_back: HashSet<Uuid>,
-    /// Orders of transactions that committed: what the shop's own table must hold.
+    /// Committed orders: the shop's own table must hold as many rows.
     pub(super) orders: u64,
-    /// Handed to a handler, whatever the handler made of it.
+    /// Handed to a handler, whether it succeeded or failed.
     pub(super) seen: HashSet<Uuid>,
     /// Taken by a handler, in the order of first arrivals.
     pub(super) arrived: Vec<Uuid>,
     arrived_ids: HashSet<Uuid>,
-    /// How many times a message was taken that had been taken before.
+    /// How often a handler took a message that had already been taken.
     pub(super) copies: u64,
-    /// How many attempts failed and will be repeated.
+    /// Failed attempts that will be retried.
     pub(super) failed: u64,
     pub(super) dead: u64,
     pub(super) relays_killed: u64,
@@ -99,7 +99,7 @@ impl Record {
         notes.tell(Happened::Delivered, words);
     }
 
-    /// An attempt failed and is repeated later.
+    /// An attempt failed and will be retried.
     pub(super) fn failed(&self, words: String) {
         let mut notes = self.notes();
         notes.failed += 1;
@@ -113,7 +113,7 @@ impl Record {
         notes.tell(Happened::Dead, words);
     }
 
-    /// A relay was ended without warning.
+    /// A relay was killed.
     pub(super) fn killed(&self, words: String) {
         let mut notes = self.notes();
         notes.relays_killed += 1;
@@ -123,7 +123,7 @@ impl Record {
 
 impl Notes {
     fn tell(&mut self, happened: Happened, words: String) {
-        // What is rare stays on the screen for a while; what happens all the time would push it off at once.
+        // Rare events stay on the screen for a while; otherwise frequent ones would push them off immediately.
         let common = matches!(happened, Happened::Committed | Happened::Delivered);
         if common && let Some(last) = self.recent.back_mut().filter(|last| last.happened == happened) {
             last.words = words;

@@ -1,19 +1,19 @@
-//! Two relays in one process that share the lanes. Now and then one of them is ended without warning and another takes
-//! its place, as it happens to processes.
+//! Two relays in one process that share the lanes. From time to time one of them is killed and another is started, as
+//! if a process had crashed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use sendoff::store::RelayStore;
 use sendoff::{Error, ErrorKind, Result, Sink, Waker};
-use sendoff_relay::{HeadPolicy, Relay, RetryPolicy, RunReport, Settings, TopicPolicy};
+use sendoff_relay::{OnFailure, Relay, RetryPolicy, RunReport, Settings, TopicPolicy};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::handlers::Watch;
 use super::record::Record;
 
-/// How long lanes stay with a relay that was killed.
+/// How long a killed relay keeps its lanes.
 pub(super) const LEASE: Duration = Duration::from_secs(2);
 
 pub(super) struct Relays {
@@ -21,9 +21,9 @@ pub(super) struct Relays {
     sink: Arc<dyn Sink>,
     record: Record,
     waker: Waker,
-    /// How many were started, ever.
+    /// How many were started in total.
     started: u32,
-    /// The oldest first.
+    /// Oldest first.
     running: Vec<Running>,
 }
 
@@ -34,7 +34,7 @@ struct Running {
 }
 
 impl Relays {
-    /// Starts two.
+    /// Starts two relays.
     pub(super) fn start(store: Arc<dyn RelayStore>, sink: Arc<dyn Sink>, record: Record, waker: Waker) -> Result<Self> {
         let mut relays = Self {
             store,
@@ -49,15 +49,15 @@ impl Relays {
         Ok(relays)
     }
 
-    /// Ends the oldest in the middle of what it does, and starts a new one.
+    /// Kills the oldest relay during its work, and starts a new one.
     pub(super) fn kill_one(&mut self) -> Result<()> {
         let victim = self.running.remove(0);
         victim.task.abort();
-        // For its helper that waits for wake-ups; the relay itself can hear nothing any more.
+        // Ends its helper task that waits for wake-ups; the relay itself is already aborted.
         victim.stop.cancel();
         self.start_one()?;
         self.record.killed(format!(
-            "{} was killed in the middle of its work; {} takes over when its lease of {} s is over",
+            "{} was killed; {} takes over when its lease of {} s ends",
             victim.name,
             self.names(),
             LEASE.as_secs()
@@ -65,16 +65,16 @@ impl Relays {
         Ok(())
     }
 
-    /// Lets both finish what is with a handler and hand their lanes back.
+    /// Stops both relays: they finish what is with a handler and release their lanes.
     pub(super) async fn stop(self) -> Result<()> {
         for relay in &self.running {
             relay.stop.cancel();
         }
         for relay in self.running {
             relay.task.await.map_err(|error| {
-                Error::new(ErrorKind::Backend, format!("{} ended badly", relay.name))
+                Error::new(ErrorKind::Backend, format!("{} crashed", relay.name))
                     .because(error.to_string())
-                    .next_step("run the demo again with -v and look at the log")
+                    .next_step("run the demo again with -v and check the log")
                     .with_source(error)
             })??;
         }
@@ -95,8 +95,8 @@ impl Relays {
                     attempts: 4,
                     ..RetryPolicy::default()
                 },
-                // A dead letter does not hold up its customer's other orders: nobody is here to release it.
-                head: HeadPolicy::Skip,
+                // A dead letter does not block its customer's other orders: the demo has no operator to release it.
+                on_failure: OnFailure::Skip,
             })
             .settings(Settings {
                 lease: LEASE,

@@ -1,11 +1,11 @@
-//! A small shop: it writes orders into its own table, and messages in the same transactions.
+//! A small shop: it writes orders into its own table, and emits messages in the same transactions.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rusqlite::{Connection, TransactionBehavior, params};
 use sendoff::{Error, ErrorKind, Message, Outbox, Result, Uuid};
-// Linking it is what lets the outbox take a rusqlite transaction.
+// Linking this crate lets the outbox take a rusqlite transaction.
 use sendoff_rusqlite as _;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -15,17 +15,17 @@ use super::record::Record;
 const CUSTOMERS: u64 = 40;
 const WARES: [&str; 6] = ["a teapot", "two lamps", "a kite", "a globe", "six chairs", "a clock"];
 
-/// The shop with its own connection, as an application has it.
+/// The shop with its own connection, like an application.
 pub(super) struct Shop {
     connection: Connection,
     outbox: Outbox,
     record: Record,
-    /// How many transactions it has begun.
+    /// How many transactions it has started.
     number: u64,
 }
 
 impl Shop {
-    /// Opens the shop in a database that holds the outbox's tables, too.
+    /// Opens the shop in the database of the outbox.
     pub(super) fn open(path: &Path, outbox: Outbox, record: Record) -> Result<Self> {
         let open = || {
             let connection = Connection::open(path)?;
@@ -46,7 +46,7 @@ impl Shop {
         })
     }
 
-    /// Takes about `rate` orders a second until it is told to stop.
+    /// Takes about `rate` orders per second until `stop` is cancelled.
     pub(super) fn trade(&mut self, rate: u32, stop: &CancellationToken) -> Result<()> {
         let pause = Duration::from_secs(1) / rate.max(1);
         let mut next = Instant::now();
@@ -54,14 +54,14 @@ impl Shop {
             self.take_order()?;
             next += pause;
             let now = Instant::now();
-            // After a long stall it goes on at its pace instead of catching up in one burst.
+            // After a long stall it continues at its pace instead of catching up in one burst.
             next = next.max(now - Duration::from_millis(250));
             std::thread::sleep(next.saturating_duration_since(now));
         }
         Ok(())
     }
 
-    /// How many orders its table holds.
+    /// The number of orders in its table.
     pub(super) fn orders(&self) -> Result<u64> {
         self.connection
             .query_row("SELECT count(*) FROM orders", [], |row| row.get::<_, i64>(0))
@@ -69,12 +69,12 @@ impl Shop {
             .map_err(|error| trouble("the shop cannot count its orders", error))
     }
 
-    /// One transaction: an order, the message about it, and for every second one a mail. One in ten is rolled back
-    /// after all that was written, because the customer's card is declined.
+    /// One transaction: an order, its message, and a mail for every second order. One in ten is rolled back after all
+    /// of this was written, because the customer's card is declined.
     fn take_order(&mut self) -> Result<()> {
         self.number += 1;
         let number = self.number;
-        // Neighbouring orders are of different customers.
+        // Consecutive orders have different customers.
         let customer = format!("customer-{}", number * 7 % CUSTOMERS + 1);
         let ware = WARES[usize::try_from(number).unwrap_or(0) % WARES.len()];
         let cents = 500 + number * 37 % 9000;
@@ -99,7 +99,8 @@ impl Shop {
             params![number.cast_signed(), customer, ware, cents.cast_signed()],
         )
         .map_err(failed)?;
-        self.outbox.emit_many_blocking(&tx, messages)?;
+        // They have no idempotency key, so none of them is a duplicate.
+        let _ = self.outbox.emit_many_blocking(&tx, messages)?;
         if number % 10 == 3 {
             tx.rollback().map_err(failed)?;
             let words = format!("order {number}: the card of {customer} was declined, everything is rolled back");
@@ -118,6 +119,6 @@ impl Shop {
 fn trouble(what: &str, error: rusqlite::Error) -> Error {
     Error::new(ErrorKind::Backend, what)
         .because(error.to_string())
-        .next_step("check the room on the disk and start the demo again")
+        .next_step("check the free disk space and start the demo again")
         .with_source(error)
 }

@@ -7,7 +7,7 @@ DATABASES = {"default": json.loads(os.environ["SHOP_DATABASE"])}
 if DATABASES["default"]["ENGINE"].endswith("mysql"):
     import pymysql
 
-    # Django asks for the version of another driver that this one stands in for.
+    # Django checks the version of the driver that this one replaces.
     pymysql.version_info = (2, 2, 7, "final", 0)
     pymysql.install_as_MySQLdb()
 
@@ -17,5 +17,5 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 INSTALLED_APPS = ["django_celery_outbox"]
 CELERY_OUTBOX_APP = "shopsite.app.app"
 MONITORING_METRICS_ENABLED = False
-# The package's own relay refuses SQLite; this is about another one.
+# The package's own relay rejects SQLite; these tests use another relay.
 SILENCED_SYSTEM_CHECKS = ["celery_outbox.E001"]

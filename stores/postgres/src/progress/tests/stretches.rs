@@ -72,7 +72,7 @@ fn elsewhere(simulation: &mut Simulation, xid: usize, count: usize) {
     for _ in 0..count {
         simulation.server.insert(xid, 0);
         let message = simulation.server.messages.last_mut().unwrap();
-        (message.settled, message.came, message.in_hand) = (true, true, true);
+        (message.settled, message.came, message.in_flight) = (true, true, true);
     }
 }
 

@@ -1,0 +1,3 @@
+-- One message. The parameters have the same order in every emit statement. A trigger handles the key and the schedule.
+INSERT INTO outbox_message ({columns})
+VALUES ({values})

@@ -1,0 +1,36 @@
+//! The `created` hook.
+
+use futures::future::BoxFuture;
+
+use crate::{BoxError, Error, ErrorKind, Message, Result};
+
+/// Runs after a message's row was written, inside the caller's transaction. The caller gets its error and decides
+/// whether to roll back.
+pub type CreatedHook = dyn Fn(&Message) -> Result<(), BoxError> + Send + Sync;
+
+/// An asynchronous [`CreatedHook`].
+pub type AsyncCreatedHook = dyn for<'a> Fn(&'a Message) -> BoxFuture<'a, Result<(), BoxError>> + Send + Sync;
+
+/// A registered hook.
+pub(super) enum Created {
+    Sync(Box<CreatedHook>),
+    Async(Box<AsyncCreatedHook>),
+}
+
+impl Created {
+    pub(super) async fn run(&self, message: &Message) -> Result<()> {
+        let done = match self {
+            Self::Sync(hook) => hook(message),
+            Self::Async(hook) => hook(message).await,
+        };
+        done.map_err(|error| {
+            Error::new(
+                ErrorKind::Hook,
+                format!("a created hook rejected the message {}", message.id),
+            )
+            .because(error.to_string())
+            .next_step("the row is written: roll the transaction back, or commit it to send the message anyway")
+            .with_source(error)
+        })
+    }
+}

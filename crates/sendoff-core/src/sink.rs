@@ -1,0 +1,113 @@
+//! The [`Sink`] trait and its duties.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+
+use crate::{Outgoing, Result};
+
+/// Why a sink did not deliver, as text for an operator.
+///
+/// The text never contains a payload or a secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reason {
+    text: String,
+    retry_after: Option<Duration>,
+}
+
+impl Reason {
+    /// A reason with this text.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self {
+            text: text.into(),
+            retry_after: None,
+        }
+    }
+
+    /// Adds the delay that the sink asked for before the next attempt.
+    #[must_use]
+    pub fn retry_after(mut self, delay: Duration) -> Self {
+        self.retry_after = Some(delay);
+        self
+    }
+
+    /// The text.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The delay that the sink asked for.
+    pub fn asked_delay(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl<T: Into<String>> From<T> for Reason {
+    fn from(text: T) -> Self {
+        Self::new(text)
+    }
+}
+
+/// The outcome of one message at one sink.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// The sink confirmed the message.
+    Delivered,
+    /// It failed and may succeed later: it is charged an attempt and retried.
+    Temporary(Reason),
+    /// It can never succeed: it becomes a dead letter immediately.
+    Permanent(Reason),
+    /// It may or may not have arrived: it is sent again with the same id as soon as the sink answers for other
+    /// messages. No attempt is charged, unless this message had an unknown outcome before and the sink answered for
+    /// others in between.
+    Unknown(Reason),
+    /// The whole sink is down: no attempt is charged, and the message waits for the sink. It has not arrived, unless
+    /// the far side reported that it stopped reading while the message was being sent.
+    SinkDown(Reason),
+    /// It was not tried because it is too early: no attempt is charged, and it is tried after [`Reason::retry_after`].
+    /// This says nothing about the sink. Later messages of its key continue, as behind a scheduled message.
+    NotYet(Reason),
+}
+
+/// Limits of a sink that override the relay's settings.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// The most messages per batch.
+    pub batch: Option<usize>,
+    /// How long a batch may take before its outcome is unknown, even if the settings allow less.
+    pub timeout: Option<Duration>,
+}
+
+/// Where messages are delivered.
+///
+/// # Duties
+/// - [`publish`](Sink::publish) returns exactly one outcome per message, in the order of the batch.
+/// - [`Outcome::Delivered`] only after the far side confirmed: a publisher confirm that was not returned as unroutable,
+///   a stream's ack, a 2xx, a finished write.
+/// - Every copy of a message has [`Outgoing::id`], so that consumers can deduplicate.
+/// - No payload and no secret in any reason or log line.
+/// - Cancel-safe: a stopping relay drops the future after its drain timeout; unconfirmed messages are sent again later.
+///
+/// The relay never hands a sink two messages of one ordering key at the same time.
+#[async_trait]
+pub trait Sink: Send + Sync + 'static {
+    /// Delivers a batch.
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome>;
+
+    /// Limits that override the relay's settings; none by default.
+    fn limits(&self) -> Limits {
+        Limits::default()
+    }
+
+    /// Checks that the sink can be reached, without sending anything.
+    ///
+    /// # Errors
+    /// Why the sink cannot be used, with advice.
+    async fn check(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Flushes and closes connections. Called once, when the relay stops.
+    async fn close(&self) {}
+}

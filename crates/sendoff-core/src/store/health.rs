@@ -1,0 +1,61 @@
+//! The health of an outbox, at little cost.
+
+use std::time::{Duration, SystemTime};
+
+use super::Lane;
+
+/// The health of an outbox, for gauges and probes. It is queried every few seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoreHealth {
+    /// The time by the database's clock.
+    pub now: SystemTime,
+    /// Ready messages: exact below [`StoreHealth::BOUND`], otherwise an estimate.
+    pub ready: u64,
+    /// Rows in the waiting table, which are deliveries once they are routed, with the same precision.
+    pub waiting: u64,
+    /// Dead letters, with the same precision.
+    pub dead: u64,
+    /// How long the oldest waiting row has been due; `None` when none is due.
+    pub oldest_due: Option<Duration>,
+    /// The first ready message of each lane that has one. A store that cannot query lanes one by one leaves out lanes
+    /// whose first message is not among the oldest of the store.
+    pub heads: Vec<LaneHead>,
+    /// One of the ready rows that no relay reads, for a store that cannot prevent such rows.
+    pub stray: Option<Stray>,
+}
+
+/// A ready row that no relay reads: its lane does not exist, or its number is below the first one. Only the owner of the
+/// tables can write it, by bypassing the trigger that assigns lane and number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stray {
+    /// Its lane.
+    pub lane: i64,
+    /// Its number.
+    pub seq: i64,
+    /// How long ago its transaction began.
+    pub age: Duration,
+}
+
+/// The first ready message of a lane.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LaneHead {
+    /// The lane.
+    pub lane: Lane,
+    /// The message's number.
+    pub seq: i64,
+    /// How long ago its transaction began.
+    pub age: Duration,
+    /// Whether a relay with a valid lease holds the lane.
+    pub held: bool,
+}
+
+impl StoreHealth {
+    /// A store counts up to this many rows; beyond, it estimates.
+    pub const BOUND: u32 = 10_000;
+
+    /// The age of the oldest ready message, including a stray one; `None` when none is ready.
+    pub fn oldest_ready(&self) -> Option<Duration> {
+        let heads = self.heads.iter().map(|head| head.age);
+        heads.chain(self.stray.map(|stray| stray.age)).max()
+    }
+}

@@ -1,1 +1,0 @@
-SELECT state, items FROM outbox_item_count

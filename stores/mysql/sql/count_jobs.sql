@@ -1,0 +1,1 @@
+SELECT state, jobs FROM outbox_job_count

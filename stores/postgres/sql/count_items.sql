@@ -1,1 +1,0 @@
-SELECT state, count(*) FROM outbox_item GROUP BY state

@@ -1,5 +1,0 @@
--- Forgets the crashes of lanes that the relay holds. Parameters: owner, lanes.
-UPDATE outbox_lane
-SET crashed_by = '', suspect_first = NULL, suspect_last = NULL, suspect_id = NULL, suspect_leg = NULL, suspect_by = NULL,
-    suspect_crashed_by = ''
-WHERE owner = ?1 AND (crashed_by <> '' OR suspect_first IS NOT NULL) AND lane IN (SELECT value FROM json_each(?2))

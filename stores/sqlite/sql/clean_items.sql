@@ -1,5 +1,0 @@
--- Completed items that were kept long enough. Parameters: how old in microseconds, how many at most.
-DELETE FROM outbox_item WHERE seq IN (
-    SELECT seq FROM outbox_item
-    WHERE state = 'completed' AND completed_at <= CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) - ?1
-    ORDER BY completed_at LIMIT ?2)

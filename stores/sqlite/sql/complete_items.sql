@@ -1,4 +1,0 @@
--- Parameters: worker, item, the claim's number.
-DELETE FROM outbox_item
-WHERE seq = ?2 AND claim = ?3 AND lease_owner = ?1 AND state = 'running'
-    AND lease_until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)

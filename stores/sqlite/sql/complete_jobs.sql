@@ -1,0 +1,4 @@
+-- Parameters: worker, job, the claim's number.
+DELETE FROM outbox_job
+WHERE seq = ?2 AND claim = ?3 AND lease_owner = ?1 AND state = 'running'
+    AND lease_until > CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER)

@@ -1,0 +1,1 @@
+SELECT state, count(*) FROM outbox_job GROUP BY state

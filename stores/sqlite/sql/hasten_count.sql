@@ -1,4 +1,0 @@
--- How many messages could be made due. Parameters: those of to_hasten.sql.
-SELECT count(*) FROM outbox_waiting
-WHERE
-{to_hasten}

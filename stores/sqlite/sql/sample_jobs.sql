@@ -1,0 +1,2 @@
+-- Jobs, by state. Parameter: how many.
+SELECT state, count(*) FROM (SELECT state FROM outbox_job LIMIT ?1) GROUP BY state
