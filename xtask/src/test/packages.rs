@@ -11,7 +11,8 @@ use serde_json::Value;
 use super::report::Outcome;
 use crate::{child, nested};
 
-/// The files that must be in the folder of a published crate. Links to those at the root are packaged as files.
+/// The files that must be in the folder of a published crate, equal to those at the root. They are copies: not every file
+/// system and not every transport keeps links.
 const FILES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
 
 /// What the registry shows about a crate.
@@ -24,7 +25,8 @@ pub(crate) fn check() -> Result<Outcome> {
     let answer = child::run_quietly(&mut metadata).context("cargo could not describe the workspace")?;
     let answer: Value = serde_json::from_str(&answer).context("`cargo metadata` did not answer in JSON")?;
     let published = published(&answer)?;
-    let missing: Vec<String> = published.iter().flat_map(|package| missing(package)).collect();
+    let root = nested::root()?;
+    let missing: Vec<String> = published.iter().flat_map(|package| missing(package, &root)).collect();
     if !missing.is_empty() {
         bail!("{}", missing.join("\n"));
     }
@@ -53,16 +55,19 @@ fn published(metadata: &Value) -> Result<Vec<&Value>> {
 }
 
 /// What a crate lacks, one line each.
-fn missing(package: &Value) -> Vec<String> {
+fn missing(package: &Value, root: &Path) -> Vec<String> {
     let manifest = package["manifest_path"].as_str().unwrap_or_default();
     let folder = Path::new(manifest).parent().unwrap_or(Path::new(""));
     let fields = FIELDS.iter().filter(|field| !package[**field].is_string());
-    let files = FILES.iter().filter(|file| !folder.join(file).is_file());
+    let files = FILES.iter().filter(|file| {
+        let here = std::fs::read(folder.join(file));
+        here.is_err() || here.ok() != std::fs::read(root.join(file)).ok()
+    });
     fields
         .map(|field| format!("{manifest}: add `{}`", field.replace('_', "-")))
         .chain(files.map(|file| {
             format!(
-                "{}: is missing: link it to the one at the root",
+                "{}: is not a copy of the one at the root: copy it",
                 folder.join(file).display()
             )
         }))
@@ -88,14 +93,18 @@ mod tests {
     #[test]
     fn licences_and_fields_that_are_missing_are_named() {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("LICENSE-MIT"), "").unwrap();
+        std::fs::write(folder.path().join("LICENSE-MIT"), "here").unwrap();
+        std::fs::write(folder.path().join("LICENSE-APACHE"), "../LICENSE-APACHE").unwrap();
+        let root = tempfile::tempdir().unwrap();
+        std::fs::write(root.path().join("LICENSE-MIT"), "here").unwrap();
+        std::fs::write(root.path().join("LICENSE-APACHE"), "the licence").unwrap();
         let package = json!({
             "manifest_path": folder.path().join("Cargo.toml"),
             "description": "A crate", "license": "MIT", "repository": "here", "rust_version": "1.85",
         });
-        let missing = missing(&package);
+        let missing = missing(&package, root.path());
         assert_eq!(missing.len(), 2, "{missing:?}");
         assert!(missing[0].ends_with("Cargo.toml: add `readme`"), "{missing:?}");
-        assert!(missing[1].contains("LICENSE-APACHE: is missing"), "{missing:?}");
+        assert!(missing[1].contains("LICENSE-APACHE: is not a copy"), "{missing:?}");
     }
 }
