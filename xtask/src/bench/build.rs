@@ -57,7 +57,7 @@ impl Target {
         self.remove_other_checkouts(tree)
             .with_context(|| format!("could not prepare the build of {revision}"))?;
         if !self
-            .cargo(tree, &["build", "--release", "--package", PACKAGE])?
+            .cargo(tree, &["build", "--profile", "bench", "--package", PACKAGE])?
             .success()
         {
             bail!(
@@ -82,7 +82,7 @@ impl Target {
         }
         // This also removes dependencies that have the name of a test of the workspace, like `http`; they are compiled again.
         // The note is written after the removal: an interrupted one is repeated.
-        let status = self.cargo(tree, &["clean", "--quiet", "--release", "--workspace"])?;
+        let status = self.cargo(tree, &["clean", "--quiet", "--profile", "bench", "--workspace"])?;
         if !status.success() {
             bail!("`cargo clean` ended with {status}");
         }

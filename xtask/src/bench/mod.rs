@@ -84,7 +84,7 @@ impl Args {
 
 fn build_here() -> Result<()> {
     let mut build = nested::cargo()?;
-    if !child::run(build.args(["build", "--release", "--package", PACKAGE]))?.success() {
+    if !child::run(build.args(["build", "--profile", "bench", "--package", PACKAGE]))?.success() {
         bail!("the benchmark program was not built: see above");
     }
     Ok(())
@@ -92,6 +92,6 @@ fn build_here() -> Result<()> {
 
 fn run_here() -> Result<Command> {
     let mut run = nested::cargo()?;
-    run.args(["run", "--quiet", "--release", "--package", PACKAGE, "--"]);
+    run.args(["run", "--quiet", "--profile", "bench", "--package", PACKAGE, "--"]);
     Ok(run)
 }
