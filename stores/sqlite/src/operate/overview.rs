@@ -23,7 +23,9 @@ impl Inner {
             }
             tx.commit()
         };
-        self.operate
+        // Where settlements are written, which does not wait for the disk: lost figures are written again in a second, and
+        // a sync under the write lock would keep all settlements waiting.
+        self.settle
             .call("the figures of the relay could not be written", work)
             .await
     }
