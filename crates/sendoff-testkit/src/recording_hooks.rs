@@ -89,7 +89,14 @@ impl Hooks for RecordingHooks {
         Ok(())
     }
 
-    async fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    async fn failed(
+        &self,
+        outgoing: &Arc<Outgoing>,
+        sink: &str,
+        attempts: u32,
+        error: &str,
+        delay: Duration,
+    ) -> HookResult {
         self.note(Call::Failed {
             id: outgoing.id,
             sink: sink.to_owned(),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use async_trait::async_trait;
 use super::Sink;
 use crate::{Outcome, Outgoing};
+use async_trait::async_trait;
 
 /// Wraps the publishing to every sink: to trace, to change or stop messages, or to fake failures in a test.
 ///
