@@ -83,7 +83,9 @@ impl Sink for Inner {
 #[async_trait]
 impl Sink for Wrapped {
     async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
-        Next::new(&self.name, &self.inner, &self.middleware).publish(batch).await
+        Next::new(&self.name, &self.inner, &self.middleware)
+            .publish(batch)
+            .await
     }
 
     fn limits(&self) -> Limits {

@@ -173,6 +173,7 @@ impl SinkState {
 
 /// How a relay learns of new messages. It polls in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum WakeSource {
     /// Emitters in its own process wake it.
     InProcess,

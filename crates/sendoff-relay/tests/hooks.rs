@@ -11,11 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::store::{DeadReason, EmitStore};
-use sendoff::{Message, Outcome, Outgoing, Sink};
-use sendoff_relay::{
-    DeadLetter, HookFailures, HookResult, Hooks, Relay, RelayBuilder,
-};
+use sendoff::store::DeadReason;
+use sendoff::{Outcome, Outgoing, Sink};
+use sendoff_relay::{DeadLetter, HookFailures, HookResult, Hooks, Relay, RelayBuilder};
 use sendoff_testkit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
@@ -39,10 +37,7 @@ impl Sink for Post {
 
 async fn store_with(topics: &[&str]) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
-    let mut tx = store.begin().await.unwrap();
-    let messages: Vec<Message> = topics.iter().map(|t| Message::bytes(*t, "text/plain", "x")).collect();
-    tx.emit(&messages).await.unwrap();
-    tx.commit().await.unwrap();
+    store.emit_topics(topics).await.unwrap();
     store
 }
 

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::sink::{Middleware, Next};
-use sendoff::store::{Backlog, EmitStore, RelayStore};
-use sendoff::{Message, Outcome, Outgoing, Sink};
+use sendoff::store::{Backlog, RelayStore};
+use sendoff::{Outcome, Outgoing, Sink};
 use sendoff_relay::{Relay, RelayBuilder, RetryPolicy, SinkSettings, TopicPolicy};
 use sendoff_testkit::MemoryStore;
 use tokio_util::sync::CancellationToken;
@@ -43,10 +43,7 @@ impl Sink for Post {
 
 async fn store_with(topics: &[&str]) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
-    let mut tx = store.begin().await.unwrap();
-    let messages: Vec<Message> = topics.iter().map(|t| Message::bytes(*t, "text/plain", "x")).collect();
-    tx.emit(&messages).await.unwrap();
-    tx.commit().await.unwrap();
+    store.emit_topics(topics).await.unwrap();
     store
 }
 
@@ -116,14 +113,20 @@ async fn noted(topics: &[&str]) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn middleware_sees_every_attempt_with_its_outcome() {
     let notes = noted(&["flaky", "steady"]).await;
-    assert_eq!(notes, ["flaky post 0 busy", "flaky post 1 delivered", "steady post 0 delivered"]);
+    assert_eq!(
+        notes,
+        ["flaky post 0 busy", "flaky post 1 delivered", "steady post 0 delivered"]
+    );
 }
 
 #[tokio::test(start_paused = true)]
 async fn middleware_sees_the_outcome_of_a_sink_that_hangs_panics_or_miscounts() {
     let unanswered = "hangs post 0 the sink gave no answer within 5s";
     assert_eq!(noted(&["hangs"]).await, ["hangs post 0 delivered", unanswered]);
-    assert_eq!(noted(&["panics"]).await, ["panics post 0 the sink panicked", "panics post 1 delivered"]);
+    assert_eq!(
+        noted(&["panics"]).await,
+        ["panics post 0 the sink panicked", "panics post 1 delivered"]
+    );
     let short = "miscounts post 0 the sink answered for 0 of 1 messages";
     assert_eq!(noted(&["miscounts"]).await, [short, "miscounts post 1 delivered"]);
 }
@@ -154,7 +157,10 @@ impl Middleware for Bad {
 
 #[tokio::test(start_paused = true)]
 async fn middleware_that_panics_fails_its_message_and_no_other() {
-    let (store, sink) = (store_with(&["bad", "steady", "steady"]).await, Arc::new(Post::default()));
+    let (store, sink) = (
+        store_with(&["bad", "steady", "steady"]).await,
+        Arc::new(Post::default()),
+    );
     run(&store, relay(&store, &sink).middleware(Arc::new(Bad))).await;
     assert_eq!(*sink.0.lock().unwrap(), ["steady", "steady", "bad"]);
 }

@@ -1,7 +1,7 @@
+use futures::FutureExt;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, SpanData};
 use sendoff::store::{RowRef, Table};
-use futures::FutureExt;
 use sendoff::{Headers, Sink, Uuid};
 
 use super::*;
@@ -186,5 +186,9 @@ impl Tracer for Panics {
 
 #[test]
 fn a_tracer_that_panics_changes_no_outcome() {
-    publish(&PublishSpans::new(Panics), &outgoing(None, 0), Some(&Outcome::Delivered));
+    publish(
+        &PublishSpans::new(Panics),
+        &outgoing(None, 0),
+        Some(&Outcome::Delivered),
+    );
 }

@@ -19,6 +19,7 @@ pub type HookResult = Result<(), BoxError>;
 
 /// A delivery that became a dead letter.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// The message.
     pub outgoing: Arc<Outgoing>,

@@ -28,9 +28,7 @@ use tokio_util::sync::CancellationToken;
 use crate::guard::wrapped;
 use crate::hooks::HookList;
 use crate::plan::{Plan, PlannedSink};
-use crate::{
-    HookCounts, Hooks, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy,
-};
+use crate::{HookCounts, Hooks, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
 use running::Running;
 
 /// One crash proves nothing about the message that was under way: a process can be killed for any reason.

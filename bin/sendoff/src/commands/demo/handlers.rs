@@ -76,7 +76,14 @@ impl Watch {
 
 #[async_trait]
 impl Hooks for Watch {
-    async fn failed(&self, outgoing: &Arc<Outgoing>, _: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    async fn failed(
+        &self,
+        outgoing: &Arc<Outgoing>,
+        _: &str,
+        attempts: u32,
+        error: &str,
+        delay: Duration,
+    ) -> HookResult {
         let (topic, ms) = (&outgoing.topic, delay.as_millis());
         self.0
             .failed(format!("{topic}: {error}; attempt {} in {ms} ms", attempts + 1));
