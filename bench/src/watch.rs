@@ -85,7 +85,7 @@ pub(crate) async fn drain(watched: bool) -> Result<()> {
             .waker(waker.clone());
         let subject = watched.then(|| watch.subject(&format!("relay-{number}")));
         if let Some(subject) = &subject {
-            relay = relay.observer(subject.clone()).tracer(spans.clone());
+            relay = relay.observer(subject.clone()).middleware(spans.clone());
         }
         let relay = relay.build()?;
         if let Some(subject) = subject {

@@ -47,14 +47,13 @@ async fn main() -> Result<()> {
         id: 42,
         customer: "ada".to_owned(),
     };
-    connection
-        .transaction(async |tx| {
-            diesel::insert_into(orders::table).values(&order).execute(tx).await?;
-            let placed = Message::json("order.placed", &order)?.key(&order.customer);
-            println!("message {}", outbox.emit(tx, placed).await?.id());
-            anyhow::Ok(())
-        })
-        .await?;
+    let committed = connection.transaction(async |tx| {
+        diesel::insert_into(orders::table).values(&order).execute(tx).await?;
+        let placed = Message::json("order.placed", &order)?.key(&order.customer);
+        println!("message {}", outbox.emit(tx, placed).await?.id());
+        anyhow::Ok(())
+    });
+    outbox.wake_after(committed).await?;
 
     // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()

@@ -32,7 +32,7 @@ async fn main() -> Result<()> {
             .key("ada")
             .idempotency_key("order 42");
         assert_eq!(outbox.emit(&mut tx, placed).await?.is_duplicate(), again);
-        tx.commit().await?;
+        outbox.commit(tx).await?;
     }
 
     // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.

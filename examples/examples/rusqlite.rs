@@ -17,7 +17,7 @@ fn place_order(connection: &mut Connection, outbox: &Outbox, order: i64) -> Resu
     tx.execute("INSERT INTO orders VALUES (?1)", [order])?;
     let placed = Message::json("order.placed", &order)?.key("ada");
     println!("message {}", outbox.emit_blocking(&tx, placed)?.id());
-    tx.commit()?;
+    outbox.commit_blocking(tx)?;
     Ok(())
 }
 

@@ -49,7 +49,7 @@ async fn main() -> Result<()> {
     let order = order.into_active_model().insert(&tx).await?;
     let placed = Message::json("order.placed", &order)?.key(&order.customer);
     println!("message {}", outbox.emit(&tx, placed).await?.id());
-    tx.commit().await?;
+    outbox.commit(tx).await?;
 
     // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()

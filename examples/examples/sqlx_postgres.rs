@@ -62,8 +62,7 @@ async fn main() -> Result<()> {
         .await?;
     let placed = Message::json("order.placed", &order)?.key(&order.customer);
     println!("message {}", outbox.emit(&mut tx, placed).await?.id());
-    tx.commit().await?;
-    outbox.wake();
+    outbox.commit(tx).await?;
 
     assert_eq!(orders.recv().await, Some(order));
     stop.cancel();

@@ -31,7 +31,7 @@ async fn main() -> Result<()> {
     for emitted in outbox.emit_many(&tx, messages).await? {
         println!("message {}", emitted.id());
     }
-    tx.commit().await?;
+    outbox.commit(tx).await?;
 
     // This relay delivers what is due and stops. A service runs one in the background, or uses `sendoff relay`.
     let handlers = Handlers::builder()

@@ -13,6 +13,10 @@ pub struct Idempotency;
 #[doc = include_str!("../../docs/sinks/handlers.md")]
 pub struct Handlers;
 
+/// Waking the relay after a commit.
+#[doc = include_str!("../../docs/waking.md")]
+pub struct Waking;
+
 /// Hooks.
 #[doc = include_str!("../../docs/hooks.md")]
 pub struct Hooks;

@@ -54,7 +54,7 @@ async fn emit(cleaning: bool) -> Result<f64> {
         ..Settings::default()
     };
     let mut config = schema.config(false)?;
-    config.retention = Some(RETENTION);
+    config.settings.retention = Some(RETENTION);
     let relays = Relays::start(vec![Arc::new(PostgresStore::new(config)?)], settings).await?;
     let outbox = Outbox::builder().names(schema.names.clone()).build();
     let mut client = connect().await?;

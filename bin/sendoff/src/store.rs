@@ -28,39 +28,23 @@ impl Store {
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when no database is configured, or its settings are invalid.
     pub(crate) fn open(database: &Database) -> Result<Self> {
-        let names = database.names()?;
+        let (names, settings) = (database.names()?, database.settings());
         match database.url()? {
             DatabaseUrl::Postgres(url) => {
                 let config = sendoff_store_postgres::PostgresConfig::new(url)
                     .names(names)
-                    .retention(database.retention)
-                    .dead_retention(database.dead_retention)
-                    .dedup_window(database.dedup_window)
-                    .inbox_retention(database.inbox_retention)
-                    .job_max_attempts(database.job_max_attempts)
+                    .settings(settings)
                     .listen(database.listen);
                 let store = PostgresStore::new(config)?;
                 let roles = Some(store.clone());
                 Ok(Self::of(store, roles))
             }
             DatabaseUrl::Mysql(url) => {
-                let config = MysqlConfig::new(url)
-                    .names(names)
-                    .retention(database.retention)
-                    .dead_retention(database.dead_retention)
-                    .dedup_window(database.dedup_window)
-                    .inbox_retention(database.inbox_retention)
-                    .job_max_attempts(database.job_max_attempts);
+                let config = MysqlConfig::new(url).names(names).settings(settings);
                 Ok(Self::of(MysqlStore::new(config)?, None))
             }
             DatabaseUrl::Sqlite(path) => {
-                let config = SqliteConfig::new(path)
-                    .names(names)
-                    .retention(database.retention)
-                    .dead_retention(database.dead_retention)
-                    .dedup_window(database.dedup_window)
-                    .inbox_retention(database.inbox_retention)
-                    .job_max_attempts(database.job_max_attempts);
+                let config = SqliteConfig::new(path).names(names).settings(settings);
                 Ok(Self::of(SqliteStore::new(config)?, None))
             }
         }

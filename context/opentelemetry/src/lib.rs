@@ -13,8 +13,8 @@
 //! It takes the current span of `tracing` (with the layer of `tracing-opentelemetry` in the subscriber) or of
 //! OpenTelemetry itself, and writes the W3C headers `traceparent`, `tracestate` and `baggage`.
 //!
-//! A relay uses [`PublishSpans`] as its tracer. The binary `sendoff` does so when its configuration has a `[trace]`; a
-//! relay inside an application uses `Relay::builder(store).tracer(Arc::new(PublishSpans::new(tracer)))`.
+//! A relay uses [`PublishSpans`] as middleware. The binary `sendoff` does so when its configuration has a `[trace]`; a
+//! relay inside an application uses `Relay::builder(store).middleware(Arc::new(PublishSpans::new(tracer)))`.
 #![forbid(unsafe_code)]
 
 mod capture;

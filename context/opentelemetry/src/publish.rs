@@ -1,10 +1,15 @@
 //! A span for every attempt.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use async_trait::async_trait;
 use opentelemetry::propagation::TextMapPropagator;
 use opentelemetry::trace::{Link, Span, SpanContext, SpanKind, Status, TraceContextExt, Tracer};
 use opentelemetry::{Context, KeyValue};
 use opentelemetry_sdk::propagation::TraceContextPropagator;
-use sendoff::context::{DeliveryTracer, LOG_CONTEXT, TRACEPARENT, TracedAttempt};
+use sendoff::context::{LOG_CONTEXT, TRACEPARENT};
+use sendoff::sink::{Middleware, Next};
 use sendoff::{Outcome, Outgoing};
 use serde_json::{Map, Value};
 
@@ -20,6 +25,9 @@ use crate::carrier::Reader;
 ///
 /// The attributes follow the semantic conventions for messaging, with `sendoff.sink`, `sendoff.attempt`, and the fields
 /// of the message's log context.
+///
+/// A span of an attempt that the relay abandons has no status. A panic of the tracer is logged; the message is sent.
+/// Add it before other middleware: the spans then have the final outcome, and the time that the others took.
 #[derive(Debug)]
 pub struct PublishSpans<T> {
     tracer: T,
@@ -54,11 +62,30 @@ impl<T> PublishSpans<T> {
     }
 }
 
-impl<T: Tracer + Send + Sync + 'static> DeliveryTracer for PublishSpans<T>
+#[async_trait]
+impl<T: Tracer + Send + Sync + 'static> Middleware for PublishSpans<T>
 where
     T::Span: Send + Sync + 'static,
 {
-    fn publishing(&self, outgoing: &Outgoing, sink: &str) -> Option<Box<dyn TracedAttempt>> {
+    async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome> {
+        let begun = |(at, outgoing): (usize, &Arc<Outgoing>)| {
+            let span = contained(|| self.begin(outgoing, next.sink())).flatten()?;
+            Some((at, span))
+        };
+        let spans: Vec<(usize, T::Span)> = batch.iter().enumerate().filter_map(begun).collect();
+        let outcomes = next.publish(batch).await;
+        for (at, mut span) in spans {
+            if let Some(outcome) = outcomes.get(at) {
+                contained(|| answered(&mut span, outcome));
+            }
+        }
+        outcomes
+    }
+}
+
+impl<T: Tracer> PublishSpans<T> {
+    /// The span of an attempt, if it is recorded. Dropping it ends it.
+    fn begin(&self, outgoing: &Outgoing, sink: &str) -> Option<T::Span> {
         let origin = match outgoing.headers.get(TRACEPARENT) {
             Some(text) if !is_sampled(text) => return None,
             Some(_) => self.origin(outgoing),
@@ -83,9 +110,17 @@ where
                 self.tracer.build_with_context(builder, &Context::new())
             }
         };
-        span.is_recording()
-            .then(|| Box::new(Attempt(span)) as Box<dyn TracedAttempt>)
+        span.is_recording().then_some(span)
     }
+}
+
+/// A tracer that panics must not fail the messages.
+fn contained<R>(call: impl FnOnce() -> R) -> Option<R> {
+    let done = catch_unwind(AssertUnwindSafe(call));
+    if done.is_err() {
+        tracing::error!(event = "tracer_panicked", "a tracer panicked; the message is sent");
+    }
+    done.ok()
 }
 
 /// Whether the flags of a `traceparent` have the sampled bit. An invalid one counts as not sampled.
@@ -125,23 +160,18 @@ fn attributes(outgoing: &Outgoing, sink: &str) -> Vec<KeyValue> {
     attributes
 }
 
-/// An attempt with a span. Dropping it ends the span.
-struct Attempt<S: Span>(S);
-
-impl<S: Span + Send> TracedAttempt for Attempt<S> {
-    fn answered(mut self: Box<Self>, outcome: &Outcome) {
-        let (kind, reason) = match outcome {
-            Outcome::Delivered => return self.0.set_status(Status::Ok),
-            Outcome::Temporary(reason) => ("temporary", reason),
-            Outcome::Permanent(reason) => ("permanent", reason),
-            Outcome::Unknown(reason) => ("unknown", reason),
-            Outcome::SinkDown(reason) => ("sink_down", reason),
-            // Not an error.
-            Outcome::NotYet(_) => return,
-        };
-        self.0.set_attribute(KeyValue::new("error.type", kind));
-        self.0.set_status(Status::error(reason.text().to_owned()));
-    }
+fn answered(span: &mut impl Span, outcome: &Outcome) {
+    let (kind, reason) = match outcome {
+        Outcome::Delivered => return span.set_status(Status::Ok),
+        Outcome::Temporary(reason) => ("temporary", reason),
+        Outcome::Permanent(reason) => ("permanent", reason),
+        Outcome::Unknown(reason) => ("unknown", reason),
+        Outcome::SinkDown(reason) => ("sink_down", reason),
+        // Not an error.
+        Outcome::NotYet(_) => return,
+    };
+    span.set_attribute(KeyValue::new("error.type", kind));
+    span.set_status(Status::error(reason.text().to_owned()));
 }
 
 #[cfg(test)]

@@ -82,13 +82,13 @@ struct Seen {
 
 impl Operator {
     /// Dead letters and deliveries in retry that match, by sink, reason and error, the largest groups first. It looks at the
-    /// newest failures, up to a limit: then the counts are lower bounds, and `capped` says so.
+    /// newest failures, up to a limit: then the counts are lower bounds, and `at_least` says so.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
     pub async fn failures(&self, filter: &Filter) -> Result<PageView<FailureView>> {
         let mut groups: BTreeMap<FailureGroup, Seen> = BTreeMap::new();
-        let (mut scanned, mut capped, mut reached) = (0, false, None);
+        let (mut scanned, mut at_least, mut reached) = (0, false, None);
         for status in failed(filter)? {
             let filter = Filter {
                 status: Some(status),
@@ -98,7 +98,7 @@ impl Operator {
             while let Some(rows) = walk.next().await? {
                 rows.iter().for_each(|row| note(&mut groups, row));
                 if walk.found >= MOST_LOOKED_AT || walk.began.elapsed() >= LONGEST {
-                    capped |= walk.from.is_some();
+                    at_least |= walk.from.is_some();
                     reached = reached.max(rows.last().map(|row| row.created_at).filter(|_| walk.from.is_some()));
                     break;
                 }
@@ -107,7 +107,7 @@ impl Operator {
         }
         let mut items: Vec<FailureView> = groups
             .into_iter()
-            .map(|(group, seen)| view(&group, seen, capped))
+            .map(|(group, seen)| view(&group, seen, at_least))
             .collect();
         items.sort_by_key(|item| std::cmp::Reverse(item.count));
         Ok(PageView {
@@ -222,7 +222,7 @@ fn note(groups: &mut BTreeMap<FailureGroup, Seen>, row: &Stored) {
     seen.last = seen.last.max(at);
 }
 
-fn view(group: &FailureGroup, seen: Seen, capped: bool) -> FailureView {
+fn view(group: &FailureGroup, seen: Seen, at_least: bool) -> FailureView {
     FailureView {
         group: group.id(),
         status: if group.dead { Status::Dead } else { Status::Retry },
@@ -230,7 +230,7 @@ fn view(group: &FailureGroup, seen: Seen, capped: bool) -> FailureView {
         reason: group.reason.clone(),
         error: group.error.clone(),
         count: seen.count,
-        capped,
+        at_least,
         first_seen: rfc3339(seen.first),
         last_seen: rfc3339(seen.last),
         example: seen.example,

@@ -31,7 +31,7 @@ pub use status::{
 };
 pub use steer::Progress;
 pub use view::{
-    AuditView, CleanView, CountView, DeliveryView, FailureView, JobView, KeyView, LaneView, MessageView, PageView,
-    PauseView, ReapView, RetryView, SummaryView, TriedView,
+    AuditView, CleanView, DeliveryView, FailureView, JobView, KeyView, LaneView, MessageView, PageView, PauseView,
+    ReapView, RetryView, SummaryView, TriedView,
 };
 pub use written::WrittenFilter;

@@ -11,8 +11,9 @@
 //! | `lease` | computes the fair share of lanes |
 //! | `dispatcher` | decides what goes to a sink next, and what becomes of every delivery |
 //! | `breaker`, `rate`, `retry` | circuit breaker and rate limit of a sink, and delays between attempts |
-//! | `hooks`, `middleware`, `tracer` | call the application: after results, around publishing, and for traces |
-//! | `observe` | reports once per batch, for metrics and probes |
+//! | `guard` | calls a sink with its middleware, and handles everything they may do |
+//! | `hooks` | call the application after results, beside the relay |
+//! | `observe` | reports once per batch on the relay's own task, for metrics and probes |
 //! | `report` | counts the deliveries of a run |
 //! | `planted` | bugs on purpose, for tests of the simulator |
 #![forbid(unsafe_code)]
@@ -33,9 +34,9 @@ macro_rules! planted {
 
 mod breaker;
 mod dispatcher;
+mod guard;
 mod hooks;
 mod lease;
-mod middleware;
 mod observe;
 mod plan;
 #[cfg(any(test, feature = "planted"))]
@@ -46,10 +47,8 @@ mod report;
 mod retry;
 mod settings;
 mod topic;
-mod tracer;
 
-pub use hooks::{AsyncHooks, DeadLetter, HookCounts, HookFailures, HookResult, Hooks};
-pub use middleware::{Middleware, Next};
+pub use hooks::{DeadLetter, HookCounts, HookFailures, HookResult, Hooks};
 pub use observe::{
     Claimed, Observer, PublishedBatch, PublishedMessage, RelayHealth, SettledBatch, SinkHealth, SinkState, WakeSource,
 };
@@ -58,6 +57,9 @@ pub use report::{OnceReport, RunReport};
 pub use retry::RetryPolicy;
 pub use settings::{Settings, SinkSettings};
 pub use topic::{OnFailure, TopicPolicy};
+
+#[doc(no_inline)]
+pub use sendoff::sink::{Middleware, Next};
 
 /// Stops a relay: [`Relay::run`] ends after it is cancelled.
 pub use tokio_util::sync::CancellationToken;

@@ -9,8 +9,24 @@ use tokio::time::Instant;
 
 use crate::HookFailures;
 
-/// Observes a relay. Called on the relay's own task: every call has to be quick. A panic is logged and counted with those
-/// of hooks.
+/// Observes a relay: for metrics, probes and counts. Every call is made, on the relay's own task, so it has to be quick; for
+/// slow work use [`Hooks`](crate::Hooks). A panic is logged and counted with those of hooks, and changes nothing else.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+/// use sendoff::Outcome;
+/// use sendoff_relay::{Observer, PublishedBatch};
+///
+/// #[derive(Default)]
+/// struct Delivered(AtomicUsize);
+///
+/// impl Observer for Delivered {
+///     fn published(&self, batch: &PublishedBatch<'_>) {
+///         let delivered = batch.messages.iter().filter(|message| *message.outcome == Outcome::Delivered);
+///         self.0.fetch_add(delivered.count(), Ordering::Relaxed);
+///     }
+/// }
+/// ```
 pub trait Observer: Send + Sync + 'static {
     /// A sink has answered a batch.
     fn published(&self, batch: &PublishedBatch<'_>) {
@@ -157,6 +173,7 @@ impl SinkState {
 
 /// How a relay learns of new messages. It polls in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum WakeSource {
     /// Emitters in its own process wake it.
     InProcess,

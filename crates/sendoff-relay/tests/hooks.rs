@@ -1,4 +1,4 @@
-//! Hooks and middleware: the application listens and steps in, and whatever it does, messages are delivered.
+//! Hooks: the application listens, and whatever it does, messages are delivered.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -11,11 +11,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::store::{DeadReason, EmitStore};
-use sendoff::{Message, Outcome, Outgoing, Sink};
-use sendoff_relay::{
-    AsyncHooks, DeadLetter, HookFailures, HookResult, Hooks, Middleware, Next, Relay, RelayBuilder, SinkSettings,
-};
+use sendoff::store::DeadReason;
+use sendoff::{Outcome, Outgoing, Sink};
+use sendoff_relay::{DeadLetter, HookFailures, HookResult, Hooks, Relay, RelayBuilder};
 use sendoff_testkit::MemoryStore;
 use tokio_util::sync::CancellationToken;
 
@@ -39,10 +37,7 @@ impl Sink for Post {
 
 async fn store_with(topics: &[&str]) -> Arc<MemoryStore> {
     let store = Arc::new(MemoryStore::new());
-    let mut tx = store.begin().await.unwrap();
-    let messages: Vec<Message> = topics.iter().map(|t| Message::bytes(*t, "text/plain", "x")).collect();
-    tx.emit(&messages).await.unwrap();
-    tx.commit().await.unwrap();
+    store.emit_topics(topics).await.unwrap();
     store
 }
 
@@ -56,19 +51,20 @@ fn relay(store: &Arc<MemoryStore>, sink: &Arc<Post>) -> RelayBuilder {
 #[derive(Default)]
 struct Bad(AtomicUsize);
 
+#[async_trait]
 impl Hooks for Bad {
-    fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
+    async fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
         match self.0.fetch_add(1, Ordering::SeqCst) {
             0 => panic!("on purpose"),
             _ => Err("on purpose".into()),
         }
     }
 
-    fn dead_lettered(&self, _: &Arc<Outgoing>, _: &str, _: DeadReason, _: &str) -> HookResult {
+    async fn dead_lettered(&self, _: &Arc<Outgoing>, _: &str, _: DeadReason, _: &str) -> HookResult {
         panic!("on purpose")
     }
 
-    fn dead_lettered_batch(&self, _: &[DeadLetter]) -> HookResult {
+    async fn dead_lettered_batch(&self, _: &[DeadLetter]) -> HookResult {
         Err("on purpose".into())
     }
 }
@@ -93,8 +89,9 @@ async fn errors_and_panics_in_hooks_are_counted_and_every_message_is_delivered()
 #[derive(Default)]
 struct Batches(Mutex<Vec<Vec<(String, DeadReason)>>>);
 
+#[async_trait]
 impl Hooks for Batches {
-    fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
+    async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         let batch = dead.iter().map(|dead| (dead.outgoing.topic.clone(), dead.reason));
         self.0.lock().unwrap().push(batch.collect());
         Ok(())
@@ -120,7 +117,7 @@ struct Slow {
 }
 
 #[async_trait]
-impl AsyncHooks for Slow {
+impl Hooks for Slow {
     async fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
         if self.calls.fetch_add(1, Ordering::SeqCst) == 0 {
             panic!("on purpose");
@@ -137,11 +134,11 @@ impl AsyncHooks for Slow {
 }
 
 #[tokio::test(start_paused = true)]
-async fn asynchronous_hooks_run_beside_the_relay_and_are_waited_for_at_the_end() {
+async fn hooks_run_beside_the_relay_and_are_waited_for_at_the_end() {
     let store = store_with(&["a", "a", "a", "never"]).await;
     let sink = Arc::new(Post::default());
     let hooks = Arc::new(Slow::default());
-    let relay = relay(&store, &sink).async_hooks(hooks.clone()).build().unwrap();
+    let relay = relay(&store, &sink).hooks(hooks.clone()).build().unwrap();
     let counts = relay.hook_counts();
     let report = relay.run_once(CancellationToken::new()).await.unwrap();
     assert_eq!((report.run.delivered, report.run.dead), (3, 1));
@@ -158,7 +155,7 @@ async fn asynchronous_hooks_run_beside_the_relay_and_are_waited_for_at_the_end()
 struct Hangs;
 
 #[async_trait]
-impl AsyncHooks for Hangs {
+impl Hooks for Hangs {
     async fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
         std::future::pending().await
     }
@@ -168,7 +165,7 @@ impl AsyncHooks for Hangs {
 async fn a_hook_that_hangs_holds_up_nothing_and_what_it_misses_is_counted() {
     let store = store_with(&["a"; 12_000]).await;
     let sink = Arc::new(Post::default());
-    let relay = relay(&store, &sink).async_hooks(Arc::new(Hangs)).build().unwrap();
+    let relay = relay(&store, &sink).hooks(Arc::new(Hangs)).build().unwrap();
     let counts = relay.hook_counts();
     let report = relay.run_once(CancellationToken::new()).await.unwrap();
     assert_eq!(report.run.delivered, 12_000);
@@ -176,64 +173,5 @@ async fn a_hook_that_hangs_holds_up_nothing_and_what_it_misses_is_counted() {
     assert!(
         (1_900..=2_000).contains(&dropped),
         "{dropped} of 12000 calls were dropped"
-    );
-}
-
-/// Writes down what passes, and keeps `secret` to itself.
-struct Guard {
-    name: &'static str,
-    seen: Arc<Mutex<Vec<String>>>,
-}
-
-#[async_trait]
-impl Middleware for Guard {
-    async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome> {
-        let line = format!("{} before {} of {}", self.name, batch.len(), next.sink());
-        self.seen.lock().unwrap().push(line);
-        let is_secret = |outgoing: &&Arc<Outgoing>| outgoing.topic == "secret";
-        let open: Vec<_> = batch.iter().filter(|outgoing| !is_secret(outgoing)).cloned().collect();
-        let mut outcomes = next.publish(&open).await.into_iter();
-        self.seen.lock().unwrap().push(format!("{} after", self.name));
-        batch
-            .iter()
-            .map(|outgoing| match is_secret(&outgoing) {
-                true => Outcome::Permanent("secret".into()),
-                false => outcomes.next().unwrap(),
-            })
-            .collect()
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn middleware_stands_around_the_sink_in_the_order_it_was_added() {
-    let store = store_with(&["a", "secret"]).await;
-    let (sink, seen) = (Arc::new(Post::default()), Arc::default());
-    let guard = |name| {
-        let seen = Arc::clone(&seen);
-        Arc::new(Guard { name, seen })
-    };
-    let relay = relay(&store, &sink)
-        .middleware(guard("outer"))
-        .middleware(guard("inner"))
-        .sink_settings(
-            "post",
-            SinkSettings {
-                concurrency: 1,
-                ..SinkSettings::default()
-            },
-        )
-        .build()
-        .unwrap();
-    let report = relay.run_once(CancellationToken::new()).await.unwrap();
-    assert_eq!((report.run.delivered, report.run.dead), (1, 1));
-    assert_eq!(*sink.0.lock().unwrap(), ["a"]);
-    assert_eq!(
-        *seen.lock().unwrap(),
-        [
-            "outer before 2 of post",
-            "inner before 1 of post",
-            "inner after",
-            "outer after"
-        ]
     );
 }

@@ -83,13 +83,6 @@ impl Observer for Told {
     }
 }
 
-async fn emit(store: &MemoryStore, topics: &[&str]) {
-    let mut tx = store.begin().await.unwrap();
-    let messages: Vec<Message> = topics.iter().map(|t| Message::bytes(*t, "text/plain", "x")).collect();
-    tx.emit(&messages).await.unwrap();
-    tx.commit().await.unwrap();
-}
-
 fn relay(store: &Arc<MemoryStore>, told: &Arc<Told>) -> Relay {
     Relay::builder(store.clone())
         .sink("slow", Arc::new(Slow))
@@ -109,7 +102,7 @@ fn relay(store: &Arc<MemoryStore>, told: &Arc<Told>) -> Relay {
 #[tokio::test(start_paused = true)]
 async fn an_observer_hears_of_every_outcome_and_of_what_comes_of_it() {
     let store = Arc::new(MemoryStore::new());
-    emit(&store, &["fine", "again", "never"]).await;
+    store.emit_topics(&["fine", "again", "never"]).await.unwrap();
     let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
     let running = tokio::spawn(relay(&store, &told).run(stop.clone()));
     // By now `again` has come through, too.
@@ -145,7 +138,7 @@ async fn an_observer_hears_of_every_outcome_and_of_what_comes_of_it() {
 #[tokio::test(start_paused = true)]
 async fn health_tell_what_is_in_flight_and_how_the_sinks_are() {
     let store = Arc::new(MemoryStore::new());
-    emit(&store, &["fine", "down"]).await;
+    store.emit_topics(&["fine", "down"]).await.unwrap();
     let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
     let running = tokio::spawn(relay(&store, &told).run(stop.clone()));
     tokio::time::sleep(Duration::from_secs(10)).await;
@@ -219,7 +212,7 @@ async fn the_report_counts_what_an_observer_hears() {
 #[tokio::test(start_paused = true)]
 async fn what_is_deferred_is_not_retried() {
     let store = Arc::new(MemoryStore::new());
-    emit(&store, &["down", "down", "down"]).await;
+    store.emit_topics(&["down", "down", "down"]).await.unwrap();
     let (told, stop) = (Arc::new(Told::default()), CancellationToken::new());
     let running = tokio::spawn(relay(&store, &told).run(stop.clone()));
     tokio::time::sleep(Duration::from_secs(30)).await;
@@ -255,7 +248,7 @@ impl Observer for Bad {
 #[tokio::test(start_paused = true)]
 async fn an_observer_that_panics_changes_nothing() {
     let store = Arc::new(MemoryStore::new());
-    emit(&store, &["fine"]).await;
+    store.emit_topics(&["fine"]).await.unwrap();
     let relay = Relay::builder(store.clone())
         .sink("slow", Arc::new(Slow))
         .route("*".parse().unwrap(), ["slow"])

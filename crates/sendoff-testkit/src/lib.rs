@@ -44,6 +44,7 @@ pub mod simulator;
 pub mod sink_suite;
 pub mod store_suite;
 mod tls_proxy;
+mod trials;
 
 pub use fault_proxy::{Fault, FaultProxy};
 pub use history::{History, Recorder};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sendoff::store::DeadReason;
 use sendoff::{Outgoing, Uuid};
 use sendoff_relay::{DeadLetter, HookResult, Hooks};
@@ -78,8 +79,9 @@ impl RecordingHooks {
     }
 }
 
+#[async_trait]
 impl Hooks for RecordingHooks {
-    fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
+    async fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
         self.note(Call::Sent {
             id: outgoing.id,
             sink: sink.to_owned(),
@@ -87,7 +89,14 @@ impl Hooks for RecordingHooks {
         Ok(())
     }
 
-    fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    async fn failed(
+        &self,
+        outgoing: &Arc<Outgoing>,
+        sink: &str,
+        attempts: u32,
+        error: &str,
+        delay: Duration,
+    ) -> HookResult {
         self.note(Call::Failed {
             id: outgoing.id,
             sink: sink.to_owned(),
@@ -98,7 +107,7 @@ impl Hooks for RecordingHooks {
         Ok(())
     }
 
-    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
+    async fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
         self.note(Call::DeadLettered {
             id: outgoing.id,
             sink: sink.to_owned(),
@@ -108,7 +117,7 @@ impl Hooks for RecordingHooks {
         Ok(())
     }
 
-    fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
+    async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         self.note(Call::DeadLetteredBatch {
             ids: dead.iter().map(|dead| dead.outgoing.id).collect(),
         });

@@ -9,7 +9,7 @@
 //! | TLS settings | [`TlsConfig`] |
 //! | the connection, opened once for all batches | [`Connections`] |
 //! | sending a batch again in parts after it broke its connection | [`Parts`] |
-//! | durations in a configuration | [`duration`] |
+//! | defaults and durations in a configuration | [`defaults`], [`duration`] |
 //! | values that are never printed | [`Secret`], [`Address`] |
 #![forbid(unsafe_code)]
 
@@ -17,6 +17,7 @@ mod address;
 mod body;
 mod cloudevents;
 mod connections;
+pub mod defaults;
 pub mod duration;
 pub mod escape;
 mod field;

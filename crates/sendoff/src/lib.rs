@@ -40,12 +40,13 @@
 //!     let store = PostgresStore::new(PostgresConfig::new(&url))?;
 //!     store.migrate().await?; // creates the tables of the outbox
 //!     let rabbit = RabbitMqSink::new(RabbitMqConfig::new("amqp://localhost", "shop")?)?;
+//!     let outbox = Outbox::new();
 //!     let relay = Relay::builder(Arc::new(store)).sink("rabbit", Arc::new(rabbit)).route("order.*".parse()?, ["rabbit"]);
-//!     let relay = tokio::spawn(relay.build()?.run(CancellationToken::new()));
+//!     let relay = tokio::spawn(relay.waker(outbox.waker().clone()).build()?.run(CancellationToken::new()));
 //!
 //!     let mut tx = sqlx::PgPool::connect(&url).await?.begin().await?;
-//!     let emitted = Outbox::new().emit(&mut tx, Message::json("order.placed", &42)?.key("ada")).await?;
-//!     tx.commit().await?;
+//!     let emitted = outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("ada")).await?;
+//!     outbox.commit(tx).await?; // and wakes the relay
 //!     println!("message {} is delivered now", emitted.id());
 //!     relay.await??; // runs until its token is cancelled
 //!     Ok(())

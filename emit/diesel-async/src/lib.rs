@@ -12,14 +12,12 @@
 //! # async fn place_order(mut connection: AsyncPgConnection) -> Result<(), BoxError> {
 //! let outbox = Outbox::new();
 //!
-//! connection
-//!     .transaction(async |tx| {
-//!         diesel::sql_query("INSERT INTO orders (id) VALUES (42)").execute(tx).await?;
-//!         let id = outbox.emit(tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
-//!         Ok::<_, BoxError>(())
-//!     })
-//!     .await?;
-//! outbox.wake();
+//! let placed = connection.transaction(async |tx| {
+//!     diesel::sql_query("INSERT INTO orders (id) VALUES (42)").execute(tx).await?;
+//!     let emitted = outbox.emit(tx, Message::json("order.placed", &42)?.key("customer-7")).await?;
+//!     Ok::<_, BoxError>(emitted.id())
+//! });
+//! let id = outbox.wake_after(placed).await?;
 //! # Ok(())
 //! # }
 //! ```

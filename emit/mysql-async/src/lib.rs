@@ -14,8 +14,7 @@
 //! let mut tx = pool.start_transaction(Default::default()).await?;
 //! tx.query_drop("INSERT INTO orders (id) VALUES (42)").await?;
 //! let id = outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
-//! tx.commit().await?;
-//! outbox.wake();
+//! outbox.commit(tx).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -39,7 +38,7 @@
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Params, Transaction, Value};
-use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::emit::{CommitTx, Dialect, OutboxTx, Param, Statement};
 use sendoff::{BoxError, Uuid};
 
 /// Marks the adapter for `&mut mysql_async::Transaction<'_>`. The compiler infers it.
@@ -59,6 +58,14 @@ impl OutboxTx<MysqlAsync> for &mut Transaction<'_> {
         }
         let ids: Vec<String> = self.exec(statement.sql(), values).await?;
         Ok(ids.iter().map(|id| Uuid::parse_str(id)).collect::<Result<_, _>>()?)
+    }
+}
+
+impl CommitTx<MysqlAsync> for Transaction<'_> {
+    type Error = mysql_async::Error;
+
+    async fn commit(self) -> mysql_async::Result<()> {
+        Transaction::commit(self).await
     }
 }
 

@@ -10,38 +10,17 @@ use std::error::Error as StdError;
 
 use mysql_async::prelude::Queryable;
 use mysql_async::{Conn, Opts, Transaction, TxOpts};
-use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
+use sendoff::emit::Dialect;
+use sendoff::{Emitted, EmittedMany, Inbox, Message, Once, Outbox, Result, Uuid};
 use sendoff_mysql_async as _;
-use sendoff_testkit::emit_suite::{self, EmitHarness};
+use sendoff_testkit::emit_suite::{self, EmitHarness, message};
 
-sendoff_testkit::emit_suite!(Harness);
-
-const SCHEMA: &str = concat!(
-    include_str!("../../../stores/mysql/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/mysql/migrations/0001_jobs.sql")
-);
-
-struct Harness {
-    names: Names,
-}
+sendoff_testkit::emit_suite!(Harness on "mysql", spawned);
 
 impl EmitHarness for Harness {
     type Tx = Transaction<'static>;
 
     const DIALECT: Dialect = Dialect::Mysql;
-
-    async fn fresh() -> Self {
-        let names = emit_suite::fresh_names();
-        let harness = Self { names };
-        let create = format!("CREATE DATABASE {};", harness.names.schema().unwrap());
-        harness.execute(&(create + &harness.names.render(SCHEMA))).await;
-        harness
-    }
-
-    fn names(&self) -> &Names {
-        &self.names
-    }
 
     async fn begin(&self) -> Self::Tx {
         // Leaked: the transaction borrows its connection, and a test's process is short.
@@ -57,8 +36,12 @@ impl EmitHarness for Harness {
         outbox.emit_many(tx, messages).await
     }
 
-    async fn commit(&self, tx: Self::Tx) {
-        tx.commit().await.unwrap();
+    async fn once(&self, inbox: &Inbox, tx: &mut Self::Tx, id: Uuid, consumer: &str) -> Result<Once> {
+        inbox.once(tx, id, consumer).await
+    }
+
+    async fn commit_by(&self, outbox: &Outbox, tx: Self::Tx) {
+        outbox.commit(tx).await.unwrap();
     }
 
     async fn rollback(&self, tx: Self::Tx) {
@@ -87,63 +70,42 @@ async fn connect() -> Conn {
         .unwrap()
 }
 
-fn message() -> Message {
-    Message::json("a", &1).unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn emitting_can_be_spawned() {
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
-    let mut conn = connect().await;
-    let task = tokio::spawn(async move {
-        let mut tx = conn.start_transaction(TxOpts::new()).await.unwrap();
-        let _ = outbox.emit(&mut tx, message()).await.unwrap();
-        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
-        let _ = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
-        tx.commit().await.unwrap();
-    });
-    task.await.unwrap();
-    let topics = harness.names().render("SELECT topic FROM outbox_message");
-    assert_eq!(harness.texts(&topics).await, ["a"; 4]);
-}
-
 #[tokio::test]
 async fn emitting_works_in_every_isolation_level() {
     use mysql_async::IsolationLevel::{ReadCommitted, RepeatableRead, Serializable};
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let harness = fresh().await;
+    let outbox = harness.outbox();
     let mut conn = connect().await;
     for level in [ReadCommitted, RepeatableRead, Serializable] {
         let mut options = TxOpts::new();
         options.with_isolation_level(level);
         let mut tx = conn.start_transaction(options).await.unwrap();
-        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
-        let once = message().idempotency_key(format!("{level:?}"));
+        let _ = outbox.emit_many(&mut tx, [message("a"), message("a")]).await.unwrap();
+        let once = message("a").idempotency_key(format!("{level:?}"));
         assert!(!outbox.emit(&mut tx, once).await.unwrap().is_duplicate());
         tx.commit().await.unwrap();
     }
-    let topics = harness.names().render("SELECT topic FROM outbox_message");
+    let topics = harness.sql("SELECT topic FROM outbox_message");
     assert_eq!(harness.texts(&topics).await.len(), 9);
 }
 
 /// An old snapshot of the transaction must not hide the holder of a key.
 #[tokio::test]
 async fn a_duplicate_is_found_behind_an_old_snapshot() {
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let harness = fresh().await;
+    let outbox = harness.outbox();
     let (mut old, mut new) = (connect().await, connect().await);
     let mut tx = old.start_transaction(TxOpts::new()).await.unwrap();
-    let look = harness.names().render("SELECT count(*) FROM outbox_dedup");
+    let look = harness.sql("SELECT count(*) FROM outbox_dedup");
     let seen: Option<u64> = tx.query_first(&look).await.unwrap();
     assert_eq!(seen, Some(0));
-    let first = message().idempotency_key("k");
+    let first = message("a").idempotency_key("k");
     let mut other = new.start_transaction(TxOpts::new()).await.unwrap();
     let _ = outbox.emit(&mut other, first.clone()).await.unwrap();
     other.commit().await.unwrap();
     let seen: Option<u64> = tx.query_first(&look).await.unwrap();
     assert_eq!(seen, Some(0), "the snapshot must be an old one");
-    let second = outbox.emit(&mut tx, message().idempotency_key("k")).await.unwrap();
+    let second = outbox.emit(&mut tx, message("a").idempotency_key("k")).await.unwrap();
     assert_eq!(second, Emitted::Duplicate { first: first.id() });
     tx.commit().await.unwrap();
 }

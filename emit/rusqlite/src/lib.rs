@@ -22,8 +22,7 @@
 //! let tx = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
 //! tx.execute("INSERT INTO orders (id) VALUES (42)", [])?;
 //! let id = outbox.emit_blocking(&tx, Message::json("order.placed", &42)?.key("customer-7"))?.id();
-//! tx.commit()?;
-//! outbox.wake();
+//! outbox.commit_blocking(tx)?;
 //! # let emitted: i64 = connection.query_row("SELECT count(*) FROM outbox_message", [], |row| row.get(0))?;
 //! # assert_eq!(emitted, 1);
 //! # Ok(())
@@ -49,7 +48,7 @@
 mod bind;
 
 use rusqlite::{Connection, Savepoint, Transaction};
-use sendoff::emit::{Dialect, OutboxTx, Statement};
+use sendoff::emit::{CommitTx, Dialect, OutboxTx, Statement};
 use sendoff::{BoxError, Uuid};
 
 /// Marks the adapters for rusqlite. The compiler infers it.
@@ -64,6 +63,14 @@ impl OutboxTx<Rusqlite> for &Transaction<'_> {
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
         is_open(self)?;
         run(self, statement)
+    }
+}
+
+impl CommitTx<Rusqlite> for Transaction<'_> {
+    type Error = rusqlite::Error;
+
+    async fn commit(self) -> rusqlite::Result<()> {
+        Transaction::commit(self)
     }
 }
 

@@ -10,35 +10,23 @@ use std::error::Error as StdError;
 use std::time::Duration;
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
-use sendoff::emit::{Dialect, Names};
-use sendoff::store::MigrateStore;
-use sendoff::{Emitted, EmittedMany, ErrorKind, Message, OnDuplicate, Outbox, Result};
+use sendoff::emit::Dialect;
+use sendoff::{Emitted, EmittedMany, ErrorKind, Inbox, Message, OnDuplicate, Once, Outbox, Result, Uuid};
 use sendoff_rusqlite as _;
-use sendoff_store_sqlite::{SqliteConfig, SqliteStore};
 use sendoff_testkit::Log;
 use sendoff_testkit::emit_suite::EmitHarness;
-use tempfile::TempDir;
 
-sendoff_testkit::emit_suite!(Harness);
-
-struct Harness {
-    names: Names,
-    folder: TempDir,
-}
+sendoff_testkit::emit_suite!(Harness on "sqlite");
 
 impl Harness {
     fn connection(&self) -> Connection {
-        let connection = Connection::open(self.folder.path().join("shop.db")).unwrap();
+        let connection = Connection::open(self.file()).unwrap();
         connection.busy_timeout(Duration::from_secs(10)).unwrap();
         connection
     }
 
-    fn outbox(&self) -> Outbox {
-        Outbox::builder().names(self.names.clone()).build()
-    }
-
     fn count(&self, table: &str) -> i64 {
-        let sql = format!("SELECT count(*) FROM {}", self.names.table(table));
+        let sql = format!("SELECT count(*) FROM {}", self.names().table(table));
         self.connection().query_row(&sql, [], |row| row.get(0)).unwrap()
     }
 }
@@ -48,18 +36,6 @@ impl EmitHarness for Harness {
     type Tx = Transaction<'static>;
 
     const DIALECT: Dialect = Dialect::Sqlite;
-
-    async fn fresh() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let names = Names::new(None, "shop_outbox_").unwrap();
-        let config = SqliteConfig::new(folder.path().join("shop.db")).names(names.clone());
-        SqliteStore::new(config).unwrap().migrate().await.unwrap();
-        Self { names, folder }
-    }
-
-    fn names(&self) -> &Names {
-        &self.names
-    }
 
     async fn begin(&self) -> Self::Tx {
         let connection = Box::leak(Box::new(self.connection()));
@@ -76,8 +52,12 @@ impl EmitHarness for Harness {
         outbox.emit_many(&*tx, messages).await
     }
 
-    async fn commit(&self, tx: Self::Tx) {
-        tx.commit().unwrap();
+    async fn once(&self, inbox: &Inbox, tx: &mut Self::Tx, id: Uuid, consumer: &str) -> Result<Once> {
+        inbox.once(&*tx, id, consumer).await
+    }
+
+    async fn commit_by(&self, outbox: &Outbox, tx: Self::Tx) {
+        outbox.commit_blocking(tx).unwrap();
     }
 
     async fn rollback(&self, tx: Self::Tx) {
@@ -106,7 +86,7 @@ fn message(n: u8) -> Message {
 
 #[tokio::test]
 async fn blocking_emits_need_no_runtime_of_their_own() {
-    let harness = Harness::fresh().await;
+    let harness = fresh().await;
     let outbox = harness.outbox();
     let mut connection = harness.connection();
     let tx = connection.transaction().unwrap();
@@ -126,7 +106,7 @@ async fn blocking_emits_need_no_runtime_of_their_own() {
 
 #[tokio::test]
 async fn a_savepoint_that_is_rolled_back_takes_its_messages_with_it() {
-    let harness = Harness::fresh().await;
+    let harness = fresh().await;
     let outbox = harness.outbox();
     let mut connection = harness.connection();
     let mut tx = connection.transaction().unwrap();
@@ -141,15 +121,13 @@ async fn a_savepoint_that_is_rolled_back_takes_its_messages_with_it() {
     let _ = outbox.emit_blocking(&savepoint, message(4)).unwrap();
     savepoint.commit().unwrap();
     tx.commit().unwrap();
-    let payloads = harness
-        .names
-        .render("SELECT hex(payload) FROM outbox_message ORDER BY seq");
+    let payloads = harness.sql("SELECT hex(payload) FROM outbox_message ORDER BY seq");
     assert_eq!(harness.texts(&payloads).await, ["01", "04"]);
 }
 
 #[tokio::test]
 async fn emitting_on_a_connection_warns_only_outside_a_transaction() {
-    let harness = Harness::fresh().await;
+    let harness = fresh().await;
     let outbox = harness.outbox();
     let connection = harness.connection();
     let (lines, _guard) = Log::collect(tracing::Level::WARN);
@@ -168,7 +146,7 @@ async fn emitting_on_a_connection_warns_only_outside_a_transaction() {
 
 #[tokio::test]
 async fn a_transaction_that_sqlite_has_ended_takes_no_message() {
-    let harness = Harness::fresh().await;
+    let harness = fresh().await;
     let outbox = harness.outbox();
     let mut connection = harness.connection();
     let tx = connection.transaction().unwrap();
@@ -183,7 +161,7 @@ async fn a_transaction_that_sqlite_has_ended_takes_no_message() {
 
 #[tokio::test]
 async fn a_database_that_is_busy_is_the_callers_to_see() {
-    let harness = Harness::fresh().await;
+    let harness = fresh().await;
     let outbox = harness.outbox();
     let writer = harness.connection();
     writer.execute_batch("BEGIN IMMEDIATE").unwrap();

@@ -14,8 +14,7 @@
 //! let tx = db.begin().await?;
 //! tx.execute_unprepared("INSERT INTO orders (id) VALUES (42)").await?;
 //! let id = outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
-//! tx.commit().await?;
-//! outbox.wake();
+//! outbox.commit(tx).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -42,7 +41,7 @@ mod value;
 
 use sea_orm::{ConnectionTrait, DatabaseTransaction, QueryResult};
 
-use sendoff::emit::{Dialect, OutboxTx, Statement};
+use sendoff::emit::{CommitTx, Dialect, OutboxTx, Statement};
 use sendoff::{BoxError, Uuid};
 
 /// Marks the adapter for `&sea_orm::DatabaseTransaction`. The compiler infers it.
@@ -66,6 +65,14 @@ impl OutboxTx<SeaOrm> for &DatabaseTransaction {
         }
         let rows = self.query_all_raw(query).await?;
         rows.iter().map(|row| id(dialect, row)).collect()
+    }
+}
+
+impl CommitTx<SeaOrm> for DatabaseTransaction {
+    type Error = sea_orm::DbErr;
+
+    async fn commit(self) -> Result<(), sea_orm::DbErr> {
+        DatabaseTransaction::commit(self).await
     }
 }
 

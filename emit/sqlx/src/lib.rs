@@ -14,8 +14,7 @@
 //! let mut tx = pool.begin().await?;
 //! sqlx::query("INSERT INTO orders (id) VALUES (42)").execute(&mut *tx).await?;
 //! let id = outbox.emit(&mut tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
-//! tx.commit().await?;
-//! outbox.wake();
+//! outbox.commit(tx).await?;
 //! # Ok(())
 //! # }
 //! ```
@@ -69,6 +68,8 @@ mod mysql;
 mod postgres;
 #[cfg(feature = "sqlite")]
 mod sqlite;
+#[cfg(any(feature = "mysql", feature = "sqlite"))]
+mod texts;
 
 #[cfg(feature = "mysql")]
 pub use mysql::SqlxMysql;

@@ -1,6 +1,6 @@
 //! PostgreSQL.
 
-use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::emit::{CommitTx, Dialect, OutboxTx, Param, Statement};
 use sendoff::{BoxError, Uuid};
 use sqlx::postgres::PgArguments;
 use sqlx::{Arguments, AssertSqlSafe, Connection, Postgres, Row, Transaction};
@@ -26,6 +26,14 @@ impl OutboxTx<SqlxPostgres> for &mut Transaction<'_, Postgres> {
         }
         let rows = query.fetch_all(&mut ***self).await?;
         Ok(rows.iter().map(|row| row.try_get(0)).collect::<Result<_, _>>()?)
+    }
+}
+
+impl CommitTx<SqlxPostgres> for Transaction<'_, Postgres> {
+    type Error = sqlx::Error;
+
+    async fn commit(self) -> sqlx::Result<()> {
+        Transaction::commit(self).await
     }
 }
 

@@ -13,13 +13,13 @@
 //! let tx = client.transaction().await?;
 //! tx.execute("INSERT INTO orders (id) VALUES (42)", &[]).await?;
 //! let id = outbox.emit(&tx, Message::json("order.placed", &42)?.key("customer-7")).await?.id();
-//! tx.commit().await?;
-//! outbox.wake();
+//! outbox.commit(tx).await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A transaction of `deadpool_postgres` wraps one of these: `outbox.emit(&*tx, …)`.
+//! A transaction of `deadpool_postgres` wraps one of these: `outbox.emit(&*tx, …)`, and
+//! `outbox.wake_after(tx.commit())`.
 //!
 //! Every emit is one round trip with an unnamed statement, so it also works through PgBouncer in transaction mode.
 //!
@@ -36,7 +36,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
-use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
+use sendoff::emit::{CommitTx, Dialect, OutboxTx, Param, Statement};
 use sendoff::{BoxError, Uuid};
 use tokio_postgres::Transaction;
 use tokio_postgres::types::{ToSql, Type};
@@ -62,6 +62,14 @@ impl OutboxTx<TokioPostgres> for &mut Transaction<'_> {
 
     async fn run(&mut self, statement: &Statement<'_>) -> Result<Vec<Uuid>, BoxError> {
         run(self, statement).await
+    }
+}
+
+impl CommitTx<TokioPostgres> for Transaction<'_> {
+    type Error = tokio_postgres::Error;
+
+    async fn commit(self) -> Result<(), tokio_postgres::Error> {
+        Transaction::commit(self).await
     }
 }
 

@@ -10,41 +10,21 @@ mod round_trips;
 
 use std::error::Error as StdError;
 
+use futures::FutureExt;
 use round_trips::RoundTrips;
-use sendoff::emit::{Dialect, Names};
-use sendoff::{Emitted, EmittedMany, Message, Outbox, Result};
-use sendoff_testkit::emit_suite::{self, EmitHarness};
+use sendoff::emit::Dialect;
+use sendoff::{Emitted, EmittedMany, Inbox, Message, Once, Outbox, Result, Uuid};
+use sendoff_testkit::emit_suite::{self, EmitHarness, message};
 use sendoff_tokio_postgres as _;
 use tokio::net::TcpStream;
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage, Transaction};
 
-sendoff_testkit::emit_suite!(Harness);
-
-const SCHEMA: &str = concat!(
-    include_str!("../../../stores/postgres/migrations/0001_outbox.sql"),
-    include_str!("../../../stores/postgres/migrations/0001_jobs.sql")
-);
-
-struct Harness {
-    names: Names,
-}
+sendoff_testkit::emit_suite!(Harness on "postgres", spawned);
 
 impl EmitHarness for Harness {
     type Tx = Transaction<'static>;
 
     const DIALECT: Dialect = Dialect::Postgres;
-
-    async fn fresh() -> Self {
-        let names = emit_suite::fresh_names();
-        let harness = Self { names };
-        let create = format!("CREATE SCHEMA {};", harness.names.schema().unwrap());
-        harness.execute(&(create + &harness.names.render(SCHEMA))).await;
-        harness
-    }
-
-    fn names(&self) -> &Names {
-        &self.names
-    }
 
     async fn begin(&self) -> Self::Tx {
         // Leaked: the transaction borrows its client, and a test's process is short.
@@ -60,8 +40,12 @@ impl EmitHarness for Harness {
         outbox.emit_many(tx, messages).await
     }
 
-    async fn commit(&self, tx: Self::Tx) {
-        tx.commit().await.unwrap();
+    async fn once(&self, inbox: &Inbox, tx: &mut Self::Tx, id: Uuid, consumer: &str) -> Result<Once> {
+        inbox.once(&*tx, id, consumer).await
+    }
+
+    async fn commit_by(&self, outbox: &Outbox, tx: Self::Tx) {
+        outbox.commit(tx).await.unwrap();
     }
 
     async fn rollback(&self, tx: Self::Tx) {
@@ -96,52 +80,32 @@ async fn connect(url: &str) -> Client {
     client
 }
 
-fn message() -> Message {
-    Message::json("a", &1).unwrap()
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn emitting_can_be_spawned() {
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
-    let mut client = connect(&emit_suite::postgres_url()).await;
-    let task = tokio::spawn(async move {
-        let mut tx = client.transaction().await.unwrap();
-        let _ = outbox.emit(&tx, message()).await.unwrap();
-        let _ = outbox.emit_many(&mut tx, [message(), message()]).await.unwrap();
-        tx.commit().await.unwrap();
-    });
-    task.await.unwrap();
-    let topics = harness.names().render("SELECT topic FROM outbox_message");
-    assert_eq!(harness.texts(&topics).await, ["a"; 3]);
-}
-
 #[tokio::test]
 async fn emitting_works_through_a_pooler_in_transaction_mode() {
     let url = std::env::var("SENDOFF_TEST_PGBOUNCER_URL")
         .expect("SENDOFF_TEST_PGBOUNCER_URL is not set: run the tests with `cargo xtask test`");
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let harness = fresh().await;
+    let outbox = harness.outbox();
     let (mut one, mut other) = (connect(&url).await, connect(&url).await);
     for _ in 0..5 {
         for client in [&mut one, &mut other] {
             let tx = client.transaction().await.unwrap();
-            let _ = outbox.emit(&tx, message()).await.unwrap();
-            let _ = outbox.emit_many(&tx, [message(), message()]).await.unwrap();
-            let _ = outbox.emit(&tx, message().idempotency_key("k")).await.unwrap();
+            let _ = outbox.emit(&tx, message("a")).await.unwrap();
+            let _ = outbox.emit_many(&tx, [message("a"), message("a")]).await.unwrap();
+            let _ = outbox.emit(&tx, message("a").idempotency_key("k")).await.unwrap();
             let named = tx.query_typed("SELECT FROM pg_prepared_statements", &[]).await.unwrap();
             assert!(named.is_empty());
             tx.commit().await.unwrap();
         }
     }
-    let topics = harness.names().render("SELECT topic FROM outbox_message");
+    let topics = harness.sql("SELECT topic FROM outbox_message");
     assert_eq!(harness.texts(&topics).await.len(), 31);
 }
 
 #[tokio::test]
 async fn every_emit_is_one_round_trip() {
-    let harness = Harness::fresh().await;
-    let outbox = Outbox::builder().names(harness.names().clone()).build();
+    let harness = fresh().await;
+    let outbox = harness.outbox();
     let config: tokio_postgres::Config = emit_suite::postgres_url().parse().unwrap();
     let tokio_postgres::config::Host::Tcp(host) = &config.get_hosts()[0] else {
         panic!("the test server must be reached by TCP");
@@ -154,11 +118,34 @@ async fn every_emit_is_one_round_trip() {
     tokio::spawn(connection);
 
     let tx = client.transaction().await.unwrap();
-    let messages = || vec![message(); 2];
-    let once = || vec![message().idempotency_key("k"); 2];
-    for messages in [vec![message()], messages(), once(), vec![message()], messages(), once()] {
+    let messages = || vec![message("a"); 2];
+    let once = || vec![message("a").idempotency_key("k"); 2];
+    for messages in [
+        vec![message("a")],
+        messages(),
+        once(),
+        vec![message("a")],
+        messages(),
+        once(),
+    ] {
         let before = trips.get();
         let _ = outbox.emit_many(&tx, messages).await.unwrap();
         assert_eq!(trips.get() - before, 1);
     }
+}
+
+#[tokio::test]
+async fn a_commit_that_fails_is_the_drivers_error_and_wakes_nobody() {
+    let harness = fresh().await;
+    let outbox = harness.outbox();
+    let checked = "ALTER TABLE outbox_dedup ADD CONSTRAINT unique_topic UNIQUE (topic) DEFERRABLE INITIALLY DEFERRED";
+    harness.execute(&harness.sql(checked)).await;
+    let mut client = connect(&emit_suite::postgres_url()).await;
+    let tx = client.transaction().await.unwrap();
+    for key in ["one", "two"] {
+        let _ = outbox.emit(&tx, message("a").idempotency_key(key)).await.unwrap();
+    }
+    let error = outbox.commit(tx).await.unwrap_err();
+    assert_eq!(error.code(), Some(&tokio_postgres::error::SqlState::UNIQUE_VIOLATION));
+    assert!(outbox.waker().woken().now_or_never().is_none());
 }

@@ -49,15 +49,7 @@ impl Database for Outbox {
         if let Some(window) = self.setup.dedup_window {
             store = store.dedup_window(window);
         }
-        let store = Arc::new(store);
-        Ok(Subject {
-            emit: store.clone(),
-            relay: store.clone(),
-            operate: store.clone(),
-            work: None,
-            migrate: store,
-            database: Arc::new(self.clone()),
-        })
+        Ok(Subject::new(store, self.clone()))
     }
 
     async fn set_back(&self) -> Result<()> {
@@ -69,20 +61,4 @@ impl Database for Outbox {
         delete.arg("{outbox}:seq").arg(rooms.collect::<Vec<_>>());
         delete.query_async(&mut connection).await.map_err(failed)
     }
-
-    async fn execute(&self, _: &str) -> Result<u64> {
-        Err(no_sql())
-    }
-
-    async fn run_script(&self, _: &str) -> Result<()> {
-        Err(no_sql())
-    }
-
-    async fn fetch(&self, _: &str) -> Result<Vec<Vec<Option<String>>>> {
-        Err(no_sql())
-    }
-}
-
-fn no_sql() -> Error {
-    Error::new(ErrorKind::Unsupported, "Redis has no SQL").next_step("use Redis commands")
 }

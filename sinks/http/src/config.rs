@@ -6,7 +6,7 @@ use std::time::Duration;
 use ipnet::IpNet;
 use reqwest::header::{HeaderName, HeaderValue};
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{BodyTemplate, Format, Secret, TlsConfig, duration};
+use sendoff_wire::{BodyTemplate, Format, Secret, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::encode::is_ours;
@@ -26,7 +26,7 @@ pub struct HttpConfig {
     #[serde(default)]
     pub format: Format,
     /// The attribute `source` of CloudEvents; `sendoff` unless set.
-    #[serde(default = "source")]
+    #[serde(default = "defaults::source")]
     pub source: String,
     /// A template for the body, instead of a format: see [`BodyTemplate`]. It is never printed, because it may hold a
     /// token.
@@ -79,6 +79,7 @@ pub struct HttpConfig {
 /// The method of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Method {
     /// `POST`.
     #[default]
@@ -94,7 +95,7 @@ impl HttpConfig {
             url,
             method: Method::default(),
             format: Format::default(),
-            source: source(),
+            source: defaults::source(),
             body: None,
             content_type: None,
             headers: BTreeMap::new(),
@@ -238,10 +239,6 @@ impl HttpConfig {
     pub(crate) fn content_type(&self) -> &str {
         self.content_type.as_deref().unwrap_or("application/json")
     }
-}
-
-fn source() -> String {
-    "sendoff".to_owned()
 }
 
 fn max_header_bytes() -> usize {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Format, Secret, Template, TlsConfig, duration};
+use sendoff_wire::{Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::encode;
 
 /// The SASL mechanism.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Mechanism {
     /// Sends the password itself.
     #[default]
@@ -26,6 +27,7 @@ pub enum Mechanism {
 /// The compression of records.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Compression {
     /// No compression.
     #[default]
@@ -45,7 +47,7 @@ pub struct KafkaConfig {
     /// Some brokers of the cluster, as `host:port`; the client finds the others through them.
     pub brokers: Vec<String>,
     /// The topic of a message; `{topic}` unless set. Kafka allows letters, digits, `.`, `_` and `-`.
-    #[serde(default = "topic")]
+    #[serde(default = "defaults::topic")]
     pub topic: Template,
     /// The record's key, which selects the partition; the message's ordering key unless set, and no key if it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -54,7 +56,7 @@ pub struct KafkaConfig {
     #[serde(default)]
     pub format: Format,
     /// The `source` of CloudEvents; `sendoff` unless set.
-    #[serde(default = "source")]
+    #[serde(default = "defaults::source")]
     pub source: String,
     /// The compression of records: `none` unless set.
     #[serde(default)]
@@ -75,10 +77,10 @@ pub struct KafkaConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
-    #[serde(default = "connect_timeout", with = "duration")]
+    #[serde(default = "defaults::connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
     /// How long a message may take, including the client's own attempts to send it again; 5 s unless set.
-    #[serde(default = "ack_timeout", with = "duration")]
+    #[serde(default = "defaults::ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
 }
 
@@ -87,18 +89,18 @@ impl KafkaConfig {
     pub fn new(brokers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             brokers: brokers.into_iter().map(Into::into).collect(),
-            topic: topic(),
+            topic: defaults::topic(),
             key: None,
             format: Format::default(),
-            source: source(),
+            source: defaults::source(),
             compression: Compression::default(),
             max_message_bytes: max_message_bytes(),
             user: None,
             password: None,
             mechanism: Mechanism::default(),
             tls: None,
-            connect_timeout: connect_timeout(),
-            ack_timeout: ack_timeout(),
+            connect_timeout: defaults::connect_timeout(),
+            ack_timeout: defaults::ack_timeout(),
         }
     }
 
@@ -170,25 +172,8 @@ impl KafkaConfig {
     }
 }
 
-fn topic() -> Template {
-    // This template always parses.
-    "{topic}".parse().unwrap_or_else(|_| unreachable!())
-}
-
-fn source() -> String {
-    "sendoff".to_owned()
-}
-
 fn max_message_bytes() -> u32 {
     1_000_000
-}
-
-fn connect_timeout() -> Duration {
-    Duration::from_secs(3)
-}
-
-fn ack_timeout() -> Duration {
-    Duration::from_secs(5)
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
+use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::topic;
 
 /// The version of the protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[non_exhaustive]
 pub enum Version {
     /// MQTT 5.
     #[default]
@@ -23,6 +24,7 @@ pub enum Version {
 /// How a message is confirmed. QoS 0 is not supported, because it has no confirmation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
+#[non_exhaustive]
 pub enum Qos {
     /// QoS 1: one confirmation. A message may arrive more than once.
     #[default]
@@ -43,7 +45,7 @@ pub struct MqttConfig {
     pub version: Version,
     /// The topic of a message; `{topic}` unless set. In fields, `+`, `#`, `$`, `%` and control characters are
     /// percent-encoded, and so is `/` except in the message's topic.
-    #[serde(default = "topic_template")]
+    #[serde(default = "defaults::topic")]
     pub topic: Template,
     /// 1 unless set, or 2.
     #[serde(default)]
@@ -58,7 +60,7 @@ pub struct MqttConfig {
     #[serde(default)]
     pub without_id: bool,
     /// The `source` of CloudEvents; `sendoff` unless set.
-    #[serde(default = "source")]
+    #[serde(default = "defaults::source")]
     pub source: String,
     /// How long the broker keeps a message for disconnected subscribers (MQTT 5); without a limit unless set.
     #[serde(default, with = "duration::option", skip_serializing_if = "Option::is_none")]
@@ -76,10 +78,10 @@ pub struct MqttConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
-    #[serde(default = "connect_timeout", with = "duration")]
+    #[serde(default = "defaults::connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
     /// How long a batch waits for its confirmations; 5 s unless set.
-    #[serde(default = "ack_timeout", with = "duration")]
+    #[serde(default = "defaults::ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
     /// How many unconfirmed messages may be sent: the broker's limit, at most 1000, unless set; 20 with 3.1.1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -98,19 +100,19 @@ impl MqttConfig {
         Ok(Self {
             url: Address::parse(url)?,
             version: Version::default(),
-            topic: topic_template(),
+            topic: defaults::topic(),
             qos: Qos::default(),
             retain: false,
             format: None,
             without_id: false,
-            source: source(),
+            source: defaults::source(),
             message_expiry: None,
             client_id: None,
             user: None,
             password: None,
             tls: None,
-            connect_timeout: connect_timeout(),
-            ack_timeout: ack_timeout(),
+            connect_timeout: defaults::connect_timeout(),
+            ack_timeout: defaults::ack_timeout(),
             max_in_flight: None,
             max_packet_bytes: None,
         })
@@ -199,23 +201,6 @@ impl From<Qos> for u8 {
             Qos::ExactlyOnce => 2,
         }
     }
-}
-
-fn topic_template() -> Template {
-    // This template always parses.
-    "{topic}".parse().unwrap_or_else(|_| unreachable!())
-}
-
-fn source() -> String {
-    "sendoff".to_owned()
-}
-
-fn connect_timeout() -> Duration {
-    Duration::from_secs(3)
-}
-
-fn ack_timeout() -> Duration {
-    Duration::from_secs(5)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Format, Secret, Template, TlsConfig, duration};
+use sendoff_wire::{Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::Servers;
@@ -13,6 +13,7 @@ use crate::subject;
 /// What counts as delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Mode {
     /// A stream has stored the message.
     #[default]
@@ -32,13 +33,13 @@ pub struct NatsConfig {
     pub mode: Mode,
     /// The subject of a message; `{topic}` unless set. In fields, white space, control characters, `*`, `>`, `$` and
     /// `%` are percent-encoded, and so is `.` except in the topic, whose dots separate tokens.
-    #[serde(default = "topic")]
+    #[serde(default = "defaults::topic")]
     pub subject: Template,
     /// The format of messages: `raw` unless set.
     #[serde(default)]
     pub format: Format,
     /// The `source` of CloudEvents; `sendoff` unless set.
-    #[serde(default = "source")]
+    #[serde(default = "defaults::source")]
     pub source: String,
     /// The stream that must store all messages. Not set: any stream that covers the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -74,10 +75,10 @@ pub struct NatsConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inbox_prefix: Option<String>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
-    #[serde(default = "connect_timeout", with = "duration")]
+    #[serde(default = "defaults::connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
     /// How long a batch waits for its acknowledgements; 5 s unless set.
-    #[serde(default = "ack_timeout", with = "duration")]
+    #[serde(default = "defaults::ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
     /// How many unacknowledged messages of a batch may be sent; 1000 unless set.
     #[serde(default = "in_flight")]
@@ -93,9 +94,9 @@ impl NatsConfig {
         Ok(Self {
             url: Servers::one(url)?,
             mode: Mode::default(),
-            subject: topic(),
+            subject: defaults::topic(),
             format: Format::default(),
-            source: source(),
+            source: defaults::source(),
             stream: None,
             domain: None,
             api_prefix: None,
@@ -107,8 +108,8 @@ impl NatsConfig {
             tls: None,
             tls_first: false,
             inbox_prefix: None,
-            connect_timeout: connect_timeout(),
-            ack_timeout: ack_timeout(),
+            connect_timeout: defaults::connect_timeout(),
+            ack_timeout: defaults::ack_timeout(),
             max_in_flight: in_flight(),
         })
     }
@@ -174,23 +175,6 @@ impl NatsConfig {
         }
         Ok(())
     }
-}
-
-fn topic() -> Template {
-    // This template always parses.
-    "{topic}".parse().unwrap_or_else(|_| unreachable!())
-}
-
-fn source() -> String {
-    "sendoff".to_owned()
-}
-
-fn connect_timeout() -> Duration {
-    Duration::from_secs(3)
-}
-
-fn ack_timeout() -> Duration {
-    Duration::from_secs(5)
 }
 
 fn in_flight() -> usize {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use lapin::ExchangeKind;
 use lapin::types::{AMQPValue, FieldTable, ShortString};
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
+use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 use crate::publisher::{Declare, Exchange, Queue, Settings, Topology};
@@ -30,7 +30,7 @@ pub struct RabbitMqConfig {
     /// The exchange; a template. An empty one is the default exchange, where the routing key is the name of a queue.
     pub exchange: Template,
     /// The routing key; a template, `{topic}` unless set.
-    #[serde(default = "topic")]
+    #[serde(default = "defaults::topic")]
     pub routing_key: Template,
     /// Headers in addition to those of the message and the format, each a template. Empty values are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
@@ -94,6 +94,7 @@ pub struct RabbitMqConfig {
 /// How an exchange routes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ExchangeType {
     /// To queues whose binding key is the routing key.
     Direct,
@@ -109,6 +110,7 @@ pub enum ExchangeType {
 /// How a queue keeps messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum QueueType {
     /// On one node. Needed for priorities.
     Classic,
@@ -138,7 +140,7 @@ impl RabbitMqConfig {
             external_auth: false,
             tls: None,
             exchange: exchange.parse()?,
-            routing_key: topic(),
+            routing_key: defaults::topic(),
             headers: BTreeMap::new(),
             correlation_id: None,
             app_id: app_id(),
@@ -266,10 +268,6 @@ impl RabbitMqConfig {
 }
 
 #[allow(clippy::expect_used, reason = "a constant that always parses")]
-fn topic() -> Template {
-    "{topic}".parse().expect("a template")
-}
-
 fn app_id() -> String {
     "sendoff".to_owned()
 }

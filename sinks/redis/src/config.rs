@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
-use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, duration};
+use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
 /// How a message is stored in Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum Mode {
     /// An entry of a stream.
     #[default]
@@ -22,6 +23,7 @@ pub enum Mode {
 /// The end of a list where elements are added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum End {
     /// `LPUSH`, for consumers that take from the right (`BRPOP`).
     Left,
@@ -33,6 +35,7 @@ pub enum End {
 /// The outcome of a message on a channel without subscribers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum NoReceivers {
     /// It is delivered: Redis has accepted it.
     #[default]
@@ -54,13 +57,13 @@ pub struct RedisConfig {
     #[serde(default)]
     pub mode: Mode,
     /// The name of the stream, the list or the channel; `{topic}` unless set.
-    #[serde(default = "topic")]
+    #[serde(default = "defaults::topic")]
     pub key: Template,
     /// The format of messages: `raw` for streams, `envelope` for lists and channels unless set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
     /// The `source` of CloudEvents; `sendoff` unless set.
-    #[serde(default = "source")]
+    #[serde(default = "defaults::source")]
     pub source: String,
     /// Streams: keep about this many entries at most. Not set: all. Older entries are removed even if nobody has read
     /// them.
@@ -86,7 +89,7 @@ pub struct RedisConfig {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
     /// How long to try to connect before the sink counts as down; 3 s unless set.
-    #[serde(default = "connect_timeout", with = "duration")]
+    #[serde(default = "defaults::connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
     /// How long a batch waits for its answers; 10 s unless set.
     #[serde(default = "answer_timeout", with = "duration")]
@@ -103,9 +106,9 @@ impl RedisConfig {
             url: Address::parse(url)?,
             password: None,
             mode: Mode::default(),
-            key: topic(),
+            key: defaults::topic(),
             format: None,
-            source: source(),
+            source: defaults::source(),
             max_len: None,
             exact: false,
             push: End::default(),
@@ -113,7 +116,7 @@ impl RedisConfig {
             max_message_bytes: max_message_bytes(),
             cluster: false,
             tls: None,
-            connect_timeout: connect_timeout(),
+            connect_timeout: defaults::connect_timeout(),
             answer_timeout: answer_timeout(),
         })
     }
@@ -194,21 +197,8 @@ impl RedisConfig {
     }
 }
 
-fn topic() -> Template {
-    // This template always parses.
-    "{topic}".parse().unwrap_or_else(|_| unreachable!())
-}
-
-fn source() -> String {
-    "sendoff".to_owned()
-}
-
 fn max_message_bytes() -> usize {
     512 << 20
-}
-
-fn connect_timeout() -> Duration {
-    Duration::from_secs(3)
 }
 
 fn answer_timeout() -> Duration {

@@ -1,7 +1,6 @@
 -- The rows of each table that {looked} selects, as a list has them: ready, waiting, dead and delivered, which have a line per sink.
-SELECT IF(t.lane = 80, 'scheduled', 'pending') AS status, t.lane, t.seq, t.id, t.topic, CAST(t.`key` AS BINARY) AS `key`,
-    CAST('' AS BINARY) AS sink, t.aggregate_type, t.aggregate_id, t.schema_version, t.idempotency_key, t.content_type,
-    t.headers, t.payload, t.priority, t.max_attempts, 0 AS attempts, NULL AS last_error, t.created_at, t.expires_at,
+SELECT IF(t.lane = 80, 'scheduled', 'pending') AS status, t.lane, t.seq, {t.plain but key},
+    CAST(t.`key` AS BINARY) AS `key`, CAST('' AS BINARY) AS sink, 0 AS attempts, NULL AS last_error,
     IF(t.lane = 80, t.available_at, NULL) AS due_at, IF(t.lane = 80, 'scheduled', NULL) AS detail, NULL AS ended_at
 FROM outbox_message AS t
 {looked}
@@ -11,21 +10,18 @@ SELECT CASE
         WHEN t.state = 'blocked' AND t.due_at IS NULL THEN 'blocked'
         WHEN t.attempts = 0 THEN 'pending'
         ELSE 'retry'
-    END AS status, t.lane, t.seq, t.id, t.topic, t.`key`, t.sink, t.aggregate_type, t.aggregate_id, t.schema_version,
-    t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts, t.last_error,
-    t.created_at, t.expires_at, t.due_at, t.state AS detail, NULL AS ended_at
+    END AS status, t.lane, t.seq, {t.plain}, t.sink, t.attempts, t.last_error, t.due_at, t.state AS detail,
+    NULL AS ended_at
 FROM outbox_waiting AS t
 {looked}
 ;
-SELECT 'dead' AS status, t.lane, t.seq, t.id, t.topic, t.`key`, t.sink, t.aggregate_type, t.aggregate_id,
-    t.schema_version, t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts,
-    t.last_error, t.created_at, t.expires_at, NULL AS due_at, t.reason AS detail, t.dead_at AS ended_at
+SELECT 'dead' AS status, t.lane, t.seq, {t.plain}, t.sink, t.attempts, t.last_error, NULL AS due_at,
+    t.reason AS detail, t.dead_at AS ended_at
 FROM outbox_dead AS t
 {looked}
 ;
-SELECT 'delivered' AS status, t.lane, t.seq, t.id, t.topic, t.`key`, CAST(s.sink AS BINARY) AS sink, t.aggregate_type, t.aggregate_id,
-    t.schema_version, t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts,
-    NULL AS last_error, t.created_at, t.expires_at, NULL AS due_at, NULL AS detail, t.delivered_at AS ended_at
+SELECT 'delivered' AS status, t.lane, t.seq, {t.plain}, CAST(s.sink AS BINARY) AS sink, t.attempts, NULL AS last_error,
+    NULL AS due_at, NULL AS detail, t.delivered_at AS ended_at
 FROM (
 SELECT t.* FROM outbox_delivered AS t
 {looked}

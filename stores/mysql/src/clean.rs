@@ -18,8 +18,8 @@ impl Inner {
     /// over what that one has locked.
     pub(crate) async fn clean(&self, most: usize) -> Result<u64> {
         let (age, dead_age) = (
-            self.config.retention.map(micros),
-            self.config.dead_retention.map(micros),
+            self.config.settings.retention.map(micros),
+            self.config.settings.dead_retention.map(micros),
         );
         let values = params! { "age" => age, "dead_age" => dead_age };
         let needed = self

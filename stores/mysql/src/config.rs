@@ -4,6 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use sendoff::emit::Names;
+use sendoff::store::StoreSettings;
 
 /// The settings of a [`crate::MysqlStore`].
 #[derive(Clone)]
@@ -13,21 +14,15 @@ pub struct MysqlConfig {
     pub url: String,
     /// Where the outbox's tables are. The schema is what MySQL calls a database.
     pub names: Names,
-    /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
-    pub retention: Option<Duration>,
-    /// How long dead letters are kept; `None`: until an operator acts. Dead letters that block their key are never deleted.
-    pub dead_retention: Option<Duration>,
-    /// How long idempotency keys are kept; `None`: the setting in the tables, 7 days by default.
-    pub dedup_window: Option<Duration>,
-    /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
-    pub inbox_retention: Option<Duration>,
-    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
-    pub job_max_attempts: Option<u16>,
+    /// What every store has: how long rows are kept, and the attempts of jobs.
+    pub settings: StoreSettings,
     /// How long connecting may take.
     pub connect_timeout: Duration,
     /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
 }
+
+sendoff::store_settings!(MysqlConfig, timeouts);
 
 impl MysqlConfig {
     /// The default settings for the database at `url`.
@@ -35,71 +30,10 @@ impl MysqlConfig {
         Self {
             url: url.into(),
             names: Names::default(),
-            retention: None,
-            dead_retention: None,
-            dedup_window: None,
-            inbox_retention: None,
-            job_max_attempts: None,
+            settings: StoreSettings::default(),
             connect_timeout: Duration::from_secs(5),
             statement_timeout: Duration::from_secs(15),
         }
-    }
-
-    /// Sets the table names.
-    #[must_use]
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Keeps delivered messages this long.
-    #[must_use]
-    pub fn retention(mut self, retention: Option<Duration>) -> Self {
-        self.retention = retention;
-        self
-    }
-
-    /// Keeps dead letters this long.
-    #[must_use]
-    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
-        self.dead_retention = retention;
-        self
-    }
-
-    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
-    /// counts for all producers.
-    #[must_use]
-    pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
-        self.dedup_window = window;
-        self
-    }
-
-    /// Keeps inbox records this long, in the same way.
-    #[must_use]
-    pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
-        self.inbox_retention = window;
-        self
-    }
-
-    /// Tries a job that has no limit of its own this often, in the same way.
-    #[must_use]
-    pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
-        self.job_max_attempts = most;
-        self
-    }
-
-    /// Sets the time limit for connecting.
-    #[must_use]
-    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
-        self.connect_timeout = timeout;
-        self
-    }
-
-    /// Sets the time limit for one call.
-    #[must_use]
-    pub fn statement_timeout(mut self, timeout: Duration) -> Self {
-        self.statement_timeout = timeout;
-        self
     }
 }
 
@@ -108,11 +42,7 @@ impl fmt::Debug for MysqlConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("MysqlConfig")
             .field("names", &self.names)
-            .field("retention", &self.retention)
-            .field("dead_retention", &self.dead_retention)
-            .field("dedup_window", &self.dedup_window)
-            .field("inbox_retention", &self.inbox_retention)
-            .field("job_max_attempts", &self.job_max_attempts)
+            .field("settings", &self.settings)
             .field("connect_timeout", &self.connect_timeout)
             .field("statement_timeout", &self.statement_timeout)
             .finish_non_exhaustive()

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use mysql_async::{Column, Row as MysqlRow, Value};
 use sendoff::Result;
+pub(crate) use sendoff::columns::time_at as to_time;
 use sendoff::columns::{ColumnSource, Positions, ShownPositions, position};
 use sendoff::store::{BlockedKey, Lane, Outgoing, Row, RowId, RowRef, Stored, Table};
 
@@ -116,16 +117,6 @@ pub(crate) fn micros(duration: Duration) -> i64 {
 pub(crate) fn from_time(at: SystemTime) -> i64 {
     at.duration_since(UNIX_EPOCH)
         .map_or_else(|before| -micros(before.duration()), micros)
-}
-
-pub(crate) fn to_time(at: i64) -> SystemTime {
-    let distance = Duration::from_micros(at.unsigned_abs());
-    let time = if at < 0 {
-        UNIX_EPOCH.checked_sub(distance)
-    } else {
-        UNIX_EPOCH.checked_add(distance)
-    };
-    time.unwrap_or(UNIX_EPOCH)
 }
 
 /// A count as the database takes it.

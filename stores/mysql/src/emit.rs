@@ -5,13 +5,13 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use mysql_async::{Params, Value};
 use sendoff::emit::{Dialect, OutboxTx, Param, Statement};
-use sendoff::store::EmitTransaction;
+use sendoff::store::{EmitStore, EmitTransaction};
 use sendoff::{BoxError, Emitted, Error, ErrorKind, Message, Outbox, Result, Uuid};
 
 use crate::conflict::Attempts;
 use crate::error::is_conflict;
 use crate::pool::PooledConnection;
-use crate::store::Inner;
+use crate::store::{Inner, MysqlStore};
 
 const WHAT: &str = "the message could not be emitted";
 
@@ -23,6 +23,13 @@ impl Inner {
             connection,
             state: State::Empty,
         }))
+    }
+}
+
+#[async_trait]
+impl EmitStore for MysqlStore {
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0, &self.0.outbox).await
     }
 }
 

@@ -1,12 +1,13 @@
 //! Part: migrate. The steps of the schema, and the ledger of those that were applied.
 
+use async_trait::async_trait;
 use mysql_async::params;
-use sendoff::store::{Migration, MigrationState, Step};
+use sendoff::store::{MigrateStore, Migration, MigrationState, Step};
 use sendoff::{Error, ErrorKind, Result};
 
 use crate::decode::{number, text};
 use crate::pool::PooledConnection;
-use crate::store::Inner;
+use crate::store::{Inner, MysqlStore};
 
 const WHAT: &str = "the schema could not be migrated";
 
@@ -27,23 +28,36 @@ const STEPS: &[Step] = &[Step {
 /// What each step creates last: where it is there and the ledger does not know, somebody ran the text by hand.
 const PROOFS: &[&str] = &["job_count"];
 
-impl Inner {
-    pub(crate) fn migrations(&self) -> Vec<Migration> {
-        STEPS.iter().map(|step| step.migration(&self.config.names)).collect()
+#[async_trait]
+impl MigrateStore for MysqlStore {
+    fn migrations(&self) -> Vec<Migration> {
+        STEPS.iter().map(|step| step.migration(&self.0.config.names)).collect()
     }
 
-    pub(crate) async fn migration_state(&self) -> Result<MigrationState> {
-        let mut connection = self.operate_pool.begin(WHAT).await?;
+    async fn before_migrations(&self) -> Result<String> {
+        let mut connection = self.0.operate_pool.begin(WHAT).await?;
+        let mut script = self.0.missing_schema(&mut connection).await?.unwrap_or_default();
+        if !self.0.exists(&mut connection, "migration").await? {
+            script += &format!("{};\n", self.0.texts.ledger_create.first());
+        }
+        connection.commit(WHAT).await?;
+        connection.give_back();
+        Ok(script)
+    }
+
+    async fn migration_state(&self) -> Result<MigrationState> {
+        let mut connection = self.0.operate_pool.begin(WHAT).await?;
         let mut applied = 0;
-        if self.exists(&mut connection, "migration").await? {
+        if self.0.exists(&mut connection, "migration").await? {
             applied = self
+                .0
                 .ledger(&mut connection)
                 .await?
                 .last()
                 .map_or(0, |(version, _)| *version);
         }
         for (step, proof) in STEPS.iter().zip(PROOFS) {
-            if step.version > applied && self.exists(&mut connection, proof).await? {
+            if step.version > applied && self.0.exists(&mut connection, proof).await? {
                 applied = step.version;
             }
         }
@@ -57,9 +71,9 @@ impl Inner {
 
     /// The lock makes those that migrate at the same time wait for each other. It is the connection's own and goes with
     /// it: after an error the connection is dropped.
-    pub(crate) async fn migrate(&self) -> Result<Vec<Migration>> {
-        let mut connection = self.operate_pool.begin(WHAT).await?;
-        let lock = format!("sendoff {}", Step::checksum(&self.config.names.to_string()));
+    async fn migrate(&self) -> Result<Vec<Migration>> {
+        let mut connection = self.0.operate_pool.begin(WHAT).await?;
+        let lock = format!("sendoff {}", Step::checksum(&self.0.config.names.to_string()));
         let values = params! { "lock" => &lock, "patience" => PATIENCE };
         let locked = connection
             .rows(WHAT, "SELECT GET_LOCK(:lock, :patience)", values)
@@ -69,11 +83,11 @@ impl Inner {
                 .because(format!("another program has held the migration lock for {PATIENCE} s"))
                 .next_step("wait until it ends, or stop it, then try again"));
         }
-        if let Some(create) = self.missing_schema(&mut connection).await? {
+        if let Some(create) = self.0.missing_schema(&mut connection).await? {
             connection.script(WHAT, &create).await?;
         }
-        connection.script(WHAT, self.texts.ledger_create.first()).await?;
-        let ledger = self.ledger(&mut connection).await?;
+        connection.script(WHAT, self.0.texts.ledger_create.first()).await?;
+        let ledger = self.0.ledger(&mut connection).await?;
         Step::check(STEPS, &ledger)?;
         let mut applied = Vec::new();
         for (step, proof) in STEPS
@@ -81,8 +95,8 @@ impl Inner {
             .zip(PROOFS)
             .filter(|(step, _)| ledger.iter().all(|(version, _)| *version != step.version))
         {
-            let migration = step.migration(&self.config.names);
-            let is_there = self.exists(&mut connection, proof).await?;
+            let migration = step.migration(&self.0.config.names);
+            let is_there = self.0.exists(&mut connection, proof).await?;
             if !is_there {
                 connection.script(WHAT, &migration.sql).await?;
             }
@@ -100,17 +114,12 @@ impl Inner {
         Ok(applied)
     }
 
-    pub(crate) async fn before_migrations(&self) -> Result<String> {
-        let mut connection = self.operate_pool.begin(WHAT).await?;
-        let mut script = self.missing_schema(&mut connection).await?.unwrap_or_default();
-        if !self.exists(&mut connection, "migration").await? {
-            script += &format!("{};\n", self.texts.ledger_create.first());
-        }
-        connection.commit(WHAT).await?;
-        connection.give_back();
-        Ok(script)
+    async fn write_retention(&self) -> Result<bool> {
+        self.0.write_retention().await
     }
+}
 
+impl Inner {
     /// What creates the configured schema, unless it is there: that needs a right which an owner of tables may not have.
     async fn missing_schema(&self, connection: &mut PooledConnection) -> Result<Option<String>> {
         let Some(schema) = self.config.names.schema() else {

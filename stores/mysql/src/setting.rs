@@ -2,7 +2,6 @@
 
 use mysql_async::params;
 use sendoff::Result;
-use sendoff::store::table_settings;
 
 use crate::conflict::transact;
 use crate::decode::text;
@@ -14,11 +13,7 @@ impl Inner {
     /// Only what is another is written, so an account that may not write can still relay.
     pub(crate) async fn write_retention(&self) -> Result<bool> {
         let mut written = false;
-        for (name, value) in table_settings(
-            self.config.dedup_window,
-            self.config.inbox_retention,
-            self.config.job_max_attempts,
-        ) {
+        for (name, value) in self.config.settings.in_tables() {
             let sql = self.texts.setting.first();
             let found = self.operate_pool.rows(WHAT, sql, params! { "name" => name }).await?;
             if found.first().map(|row| text(WHAT, row, 0)).transpose()?.as_ref() != Some(&value) {

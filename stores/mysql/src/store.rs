@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use async_trait::async_trait;
 use sendoff::emit::{Names, Outbox};
 use sendoff::store::{
-    AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, Direction, EmitStore, EmitTransaction, EndedAt,
-    Figures, Filter, Heartbeat, KeyView, Lane, LaneGrant, LaneView, ListTable, Looked, LookedEnded, MigrateStore,
-    Migration, MigrationState, OperateStore, Overview, OwnerId, Pausable, PauseView, Reader, Reaped, RelayCard,
-    RelayStore, Retention, RetriedBatch, RetryOptions, RowRef, SettleReport, Settlement, StoreHealth, Stored, Summary,
+    AuditView, Backlog, BlockedKey, CleanCount, Cleaned, Command, Direction, EndedAt, Figures, Filter, Heartbeat,
+    KeyView, Lane, LaneGrant, LaneView, ListTable, ListTexts, Looked, LookedEnded, OperateStore, Overview, OwnerId,
+    Pausable, PauseView, Reader, Reaped, RelayCard, RelayStore, Retention, RetriedBatch, RetryOptions, RowRef,
+    SettleReport, Settlement, StoreHealth, Stored, Summary,
 };
 use sendoff::{Result, Uuid};
 use tokio::sync::Mutex;
@@ -20,7 +20,7 @@ use crate::config::MysqlConfig;
 use crate::connect::Connector;
 use crate::guard::Guard;
 use crate::history::Life;
-use crate::operate::ListTexts;
+use crate::operate::list_texts;
 use crate::pool::Pool;
 use crate::read::MysqlReader;
 use crate::texts::Texts;
@@ -72,7 +72,7 @@ impl MysqlStore {
         let guard = Arc::new(Guard::new(connector.lock_wait()));
         let guarded = |size, limit| Pool::guarded(connector.clone(), size, limit, Arc::clone(&guard));
         Ok(Self(Arc::new(Inner {
-            lists: ListTexts::all(&config.names),
+            lists: list_texts(&config.names),
             texts: Texts::new(&config.names),
             outbox: Outbox::builder().names(config.names.clone()).build(),
             jobs: Outbox::builder().names(config.names.clone()).jobs().build(),
@@ -142,7 +142,7 @@ impl RelayStore for MysqlStore {
     }
 
     fn keeps_delivered(&self) -> bool {
-        self.0.config.retention.is_some()
+        self.0.config.settings.retention.is_some()
     }
 
     fn reader(&self) -> Box<dyn Reader> {
@@ -310,35 +310,5 @@ impl OperateStore for MysqlStore {
 
     async fn audit(&self, limit: usize) -> Result<Vec<AuditView>> {
         self.0.audits(limit).await
-    }
-}
-
-#[async_trait]
-impl EmitStore for MysqlStore {
-    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
-        Inner::begin(&self.0, &self.0.outbox).await
-    }
-}
-
-#[async_trait]
-impl MigrateStore for MysqlStore {
-    fn migrations(&self) -> Vec<Migration> {
-        self.0.migrations()
-    }
-
-    async fn before_migrations(&self) -> Result<String> {
-        self.0.before_migrations().await
-    }
-
-    async fn migration_state(&self) -> Result<MigrationState> {
-        self.0.migration_state().await
-    }
-
-    async fn migrate(&self) -> Result<Vec<Migration>> {
-        self.0.migrate().await
-    }
-
-    async fn write_retention(&self) -> Result<bool> {
-        self.0.write_retention().await
     }
 }

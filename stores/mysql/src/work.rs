@@ -58,7 +58,7 @@ impl WorkStore for MysqlStore {
 
     async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
         let texts = &self.0.texts;
-        let sql = match self.0.config.retention {
+        let sql = match self.0.config.settings.retention {
             Some(_) => &texts.keep_jobs,
             None => &texts.complete_jobs,
         };

@@ -1,8 +1,6 @@
 //! The store conformance suite on MySQL or MariaDB: a database of its own for every case.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use mysql_async::prelude::Queryable;
@@ -10,7 +8,9 @@ use mysql_async::{Conn, Opts, OptsBuilder, Row, Value};
 use sendoff::emit::Names;
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use sendoff_store_mysql::{MysqlConfig, MysqlStore};
-use sendoff_testkit::store_suite::{Capabilities, Database, Setup, StoreHarness, Subject, run};
+use sendoff_testkit::store_suite::{
+    Capabilities, Database, Setup, StoreHarness, Subject, harness_failed as failed, run,
+};
 
 const VARIABLE: &str = "SENDOFF_TEST_MYSQL_URL";
 
@@ -36,11 +36,7 @@ impl StoreHarness for Mysql {
         let name = format!("c_{}", &Uuid::new_v4().simple().to_string()[..20]);
         let config = MysqlConfig::new(url()?)
             .names(Names::new(Some(&name), Names::PREFIX)?)
-            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
-            .dead_retention(setup.dead_retention)
-            .dedup_window(setup.dedup_window)
-            .inbox_retention(setup.inbox_retention)
-            .job_max_attempts(setup.job_max_attempts);
+            .settings(setup.settings());
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE DATABASE {}", schema.name)).await?;
         let subject = schema.open().await?;
@@ -81,15 +77,7 @@ impl Schema {
 #[async_trait]
 impl Database for Schema {
     async fn open(&self) -> Result<Subject> {
-        let store = Arc::new(MysqlStore::new(self.config.clone())?);
-        Ok(Subject {
-            emit: store.clone(),
-            relay: store.clone(),
-            operate: store.clone(),
-            work: Some(store.clone()),
-            migrate: store,
-            database: Arc::new(self.clone()),
-        })
+        Ok(Subject::with_jobs(MysqlStore::new(self.config.clone())?, self.clone()))
     }
 
     async fn execute(&self, sql: &str) -> Result<u64> {
@@ -142,11 +130,4 @@ impl Database for Schema {
         let dropped = self.run_script(&format!("DROP DATABASE {}", self.name)).await;
         drop(dropped);
     }
-}
-
-fn failed(error: impl Into<sendoff::BoxError>) -> Error {
-    let error = error.into();
-    Error::new(ErrorKind::Backend, "the harness could not do its part")
-        .because(error.to_string())
-        .with_source(error)
 }

@@ -1,8 +1,6 @@
 -- The rows of each table that {looked} selects, as a list has them: ready, waiting, dead and delivered, which have a line per sink.
-SELECT 'pending'::text AS status, t.lane, t.seq, t.id, t.topic, t.key, ''::text AS sink, t.aggregate_type, t.aggregate_id,
-    t.schema_version, t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, 0 AS attempts,
-    NULL::text AS last_error, t.created_at, t.expires_at, NULL::timestamptz AS due_at, NULL::text AS detail,
-    NULL::timestamptz AS ended_at
+SELECT 'pending'::text AS status, t.lane, t.seq, {t.plain}, ''::text AS sink, 0 AS attempts, NULL::text AS last_error,
+    NULL::timestamptz AS due_at, NULL::text AS detail, NULL::timestamptz AS ended_at
 FROM outbox_message AS t
 {looked}
 ;
@@ -11,22 +9,18 @@ SELECT CASE
         WHEN t.state = 'blocked' AND t.due_at IS NULL THEN 'blocked'
         WHEN t.attempts = 0 THEN 'pending'
         ELSE 'retry'
-    END AS status, t.lane, t.seq, t.id, t.topic, t.key, t.sink, t.aggregate_type, t.aggregate_id, t.schema_version,
-    t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts, t.last_error,
-    t.created_at, t.expires_at, t.due_at, t.state AS detail, NULL::timestamptz AS ended_at
+    END AS status, t.lane, t.seq, {t.plain}, t.sink, t.attempts, t.last_error, t.due_at, t.state AS detail,
+    NULL::timestamptz AS ended_at
 FROM outbox_waiting AS t
 {looked}
 ;
-SELECT 'dead'::text AS status, t.lane, t.seq, t.id, t.topic, t.key, t.sink, t.aggregate_type, t.aggregate_id,
-    t.schema_version, t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts,
-    t.last_error, t.created_at, t.expires_at, NULL::timestamptz AS due_at, t.reason AS detail, t.dead_at AS ended_at
+SELECT 'dead'::text AS status, t.lane, t.seq, {t.plain}, t.sink, t.attempts, t.last_error, NULL::timestamptz AS due_at,
+    t.reason AS detail, t.dead_at AS ended_at
 FROM outbox_dead AS t
 {looked}
 ;
-SELECT 'delivered'::text AS status, t.lane, t.seq, t.id, t.topic, t.key, s.sink, t.aggregate_type, t.aggregate_id,
-    t.schema_version, t.idempotency_key, t.content_type, t.headers, t.payload, t.priority, t.max_attempts, t.attempts,
-    NULL::text AS last_error, t.created_at, t.expires_at, NULL::timestamptz AS due_at, NULL::text AS detail,
-    t.delivered_at AS ended_at
+SELECT 'delivered'::text AS status, t.lane, t.seq, {t.plain}, s.sink AS sink, t.attempts, NULL::text AS last_error,
+    NULL::timestamptz AS due_at, NULL::text AS detail, t.delivered_at AS ended_at
 FROM (
 SELECT t.* FROM outbox_delivered AS t
 {looked}

@@ -19,8 +19,8 @@ impl Inner {
     /// does no harm.
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
         let (retention, dead) = (
-            self.config.retention.map(micros),
-            self.config.dead_retention.map(micros),
+            self.config.settings.retention.map(micros),
+            self.config.settings.dead_retention.map(micros),
         );
         let params: [Param<'_>; 2] = [(&retention, Type::INT8), (&dead, Type::INT8)];
         let connection = self.operate_pool.get().await?;
@@ -38,7 +38,7 @@ impl Inner {
         let locked = connection.begin(WHAT, &[take]).await?.pop().unwrap_or_default();
         let mut gone = 0;
         if column::<bool>(WHAT, only(WHAT, &locked)?, 0)? {
-            if let Some(retention) = self.config.retention {
+            if let Some(retention) = self.config.settings.retention {
                 gone += self.clean_delivered(&connection, retention, number(limit)).await?;
                 let left = number(limit).saturating_sub(gone).max(0);
                 let params: [Param<'_>; 2] = [(&micros(retention), Type::INT8), (&left, Type::INT8)];

@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use sendoff::emit::{Dialect, OutboxTx, Param as Value, Statement};
-use sendoff::store::EmitTransaction;
+use sendoff::store::{EmitStore, EmitTransaction};
 use sendoff::{BoxError, Emitted, Message, Outbox, Result, Uuid};
 use tokio_postgres::types::{ToSql, Type};
 
 use crate::listen::channel;
 use crate::pipeline::Param;
 use crate::pool::PooledConnection;
-use crate::store::Inner;
+use crate::store::{Inner, PostgresStore};
 
 const WHAT: &str = "the message could not be emitted";
 
@@ -24,6 +24,13 @@ impl Inner {
             outbox: outbox.clone(),
             connection,
         }))
+    }
+}
+
+#[async_trait]
+impl EmitStore for PostgresStore {
+    async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {
+        Inner::begin(&self.0, &self.0.outbox).await
     }
 }
 

@@ -1,13 +1,14 @@
 //! Part: migrate. The steps of the schema, and the ledger of those that were applied.
 
-use sendoff::store::{Migration, MigrationState, Step};
+use async_trait::async_trait;
+use sendoff::store::{MigrateStore, Migration, MigrationState, Step};
 use sendoff::{Error, ErrorKind, Result};
 use tokio_postgres::types::Type;
 
 use crate::decode::column;
 use crate::pipeline::Param;
 use crate::pool::PooledConnection;
-use crate::store::Inner;
+use crate::store::{Inner, PostgresStore};
 
 const WHAT: &str = "the schema could not be migrated";
 
@@ -36,29 +37,43 @@ const NUMBERS: &str = "SELECT
 /// A table that each step creates: where it is there and the ledger does not know, somebody ran the text by hand.
 const PROOFS: &[&str] = &["outbox_message"];
 
-impl Inner {
-    pub(crate) fn migrations(&self) -> Vec<Migration> {
-        STEPS.iter().map(|step| step.migration(&self.config.names)).collect()
+#[async_trait]
+impl MigrateStore for PostgresStore {
+    fn migrations(&self) -> Vec<Migration> {
+        STEPS.iter().map(|step| step.migration(&self.0.config.names)).collect()
     }
 
-    pub(crate) async fn migration_state(&self) -> Result<MigrationState> {
-        let connection = self.operate_pool.get().await?;
+    async fn before_migrations(&self) -> Result<String> {
+        let connection = self.0.operate_pool.get().await?;
+        connection.begin(WHAT, &[]).await?;
+        let mut script = self.0.missing_schema(&connection).await?.unwrap_or_default();
+        if !self.0.exists(&connection, "outbox_migration").await? {
+            script += &format!("{};\n", self.0.texts.ledger_create.trim_end());
+        }
+        connection.commit(WHAT, &[]).await?;
+        connection.give_back();
+        Ok(script)
+    }
+
+    async fn migration_state(&self) -> Result<MigrationState> {
+        let connection = self.0.operate_pool.get().await?;
         connection.begin(WHAT, &[]).await?;
         let mut applied = 0;
-        if self.exists(&connection, "outbox_migration").await? {
+        if self.0.exists(&connection, "outbox_migration").await? {
             applied = self
+                .0
                 .ledger(&connection)
                 .await?
                 .last()
                 .map_or(0, |(version, _)| *version);
         }
         for (step, proof) in STEPS.iter().zip(PROOFS) {
-            if step.version > applied && self.exists(&connection, proof).await? {
+            if step.version > applied && self.0.exists(&connection, proof).await? {
                 applied = step.version;
             }
         }
         if applied == Step::needed(STEPS) {
-            self.refuse_other_numbers(&connection).await?;
+            self.0.refuse_other_numbers(&connection).await?;
         }
         connection.commit(WHAT, &[]).await?;
         connection.give_back();
@@ -70,16 +85,16 @@ impl Inner {
 
     /// All steps are one transaction: other programs see the old tables or the new ones. The lock makes those that
     /// migrate at the same time wait for each other; it goes with the transaction, so a pooler does no harm.
-    pub(crate) async fn migrate(&self) -> Result<Vec<Migration>> {
-        let connection = self.operate_pool.get().await?;
+    async fn migrate(&self) -> Result<Vec<Migration>> {
+        let connection = self.0.operate_pool.get().await?;
         connection.begin(WHAT, &[]).await?;
-        self.lock_migrations(&connection, WHAT).await?;
-        if let Some(create) = self.missing_schema(&connection).await? {
+        self.0.lock_migrations(&connection, WHAT).await?;
+        if let Some(create) = self.0.missing_schema(&connection).await? {
             connection.script(WHAT, &create).await?;
         }
-        self.refuse_shared_schema(&connection).await?;
-        connection.script(WHAT, &self.texts.ledger_create).await?;
-        let ledger = self.ledger(&connection).await?;
+        self.0.refuse_shared_schema(&connection).await?;
+        connection.script(WHAT, &self.0.texts.ledger_create).await?;
+        let ledger = self.0.ledger(&connection).await?;
         Step::check(STEPS, &ledger)?;
         let mut applied = Vec::new();
         for (step, proof) in STEPS
@@ -87,8 +102,8 @@ impl Inner {
             .zip(PROOFS)
             .filter(|(step, _)| ledger.iter().all(|(version, _)| *version != step.version))
         {
-            let migration = step.migration(&self.config.names);
-            let is_there = self.exists(&connection, proof).await?;
+            let migration = step.migration(&self.0.config.names);
+            let is_there = self.0.exists(&connection, proof).await?;
             if !is_there {
                 connection.script(WHAT, &migration.sql).await?;
             }
@@ -103,6 +118,12 @@ impl Inner {
         Ok(applied)
     }
 
+    async fn write_retention(&self) -> Result<bool> {
+        self.0.write_retention().await
+    }
+}
+
+impl Inner {
     /// Until the transaction ends.
     pub(crate) async fn lock_migrations(&self, connection: &PooledConnection, what: &str) -> Result<()> {
         let lock = format!("sendoff migrate {}", self.config.names);
@@ -111,18 +132,6 @@ impl Inner {
             .run_next(what, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", &params)
             .await?;
         Ok(())
-    }
-
-    pub(crate) async fn before_migrations(&self) -> Result<String> {
-        let connection = self.operate_pool.get().await?;
-        connection.begin(WHAT, &[]).await?;
-        let mut script = self.missing_schema(&connection).await?.unwrap_or_default();
-        if !self.exists(&connection, "outbox_migration").await? {
-            script += &format!("{};\n", self.texts.ledger_create.trim_end());
-        }
-        connection.commit(WHAT, &[]).await?;
-        connection.give_back();
-        Ok(script)
     }
 
     /// What creates the configured schema, unless it is there: that needs a right which an owner of tables may not have.

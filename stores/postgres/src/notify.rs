@@ -21,7 +21,7 @@ impl PostgresStore {
     /// ```no_run
     /// # fn start(store: sendoff_store_postgres::PostgresStore, outbox: sendoff::Outbox) {
     /// tokio::spawn(async move { store.notify_on_wake(outbox.waker()).await });
-    /// // and after each commit: outbox.wake();
+    /// // and each transaction ends with: outbox.commit(tx).await?;
     /// # }
     /// ```
     ///

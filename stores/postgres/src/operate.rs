@@ -23,7 +23,7 @@ use crate::pipeline::Param;
 use crate::settle::blocked_key;
 use crate::store::Inner;
 pub(crate) use change::as_json;
-pub(crate) use list_texts::ListTexts;
+pub(crate) use list_texts::list_texts;
 
 impl Inner {
     pub(crate) async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>> {

@@ -1,7 +1,6 @@
 //! Settings in the tables, where producers in every language find them.
 
 use sendoff::Result;
-use sendoff::store::table_settings;
 use tokio_postgres::types::Type;
 
 use crate::decode::column;
@@ -14,11 +13,7 @@ impl Inner {
     /// Only what is another is written, so a role that may not write can still relay.
     pub(crate) async fn write_retention(&self) -> Result<bool> {
         let mut written = false;
-        for (name, value) in table_settings(
-            self.config.dedup_window,
-            self.config.inbox_retention,
-            self.config.job_max_attempts,
-        ) {
+        for (name, value) in self.config.settings.in_tables() {
             let params: [Param<'_>; 2] = [(&name, Type::TEXT), (&value, Type::TEXT)];
             let found = self.operate_pool.run(WHAT, &self.texts.setting, &params[..1]).await?;
             let is_there = |row| Ok(column::<&str>(WHAT, row, 0)? == value);

@@ -68,7 +68,7 @@ impl WorkStore for PostgresStore {
 
     async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
         let (what, inner) = ("jobs could not be marked as completed", &self.0);
-        let (pool, sql, answer) = match inner.config.retention {
+        let (pool, sql, answer) = match inner.config.settings.retention {
             Some(_) => (&inner.settle_pool, &inner.texts.keep_jobs, Answer::Held),
             None => (&inner.done_pool, &inner.texts.complete_jobs, Answer::Lost),
         };

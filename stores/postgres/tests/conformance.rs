@@ -1,14 +1,14 @@
 //! The store conformance suite on PostgreSQL, directly and through PgBouncer: a schema of its own for every case.
 
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use sendoff::emit::Names;
 use sendoff::{Error, ErrorKind, Result, Uuid};
 use sendoff_store_postgres::{PostgresConfig, PostgresStore};
-use sendoff_testkit::store_suite::{Capabilities, Database, Setup, StoreHarness, Subject, run};
+use sendoff_testkit::store_suite::{
+    Capabilities, Database, Setup, StoreHarness, Subject, harness_failed as failed, run,
+};
 use tokio_postgres::{Client, NoTls, SimpleQueryMessage};
 
 const DIRECT: &str = "SENDOFF_TEST_POSTGRES_URL";
@@ -39,11 +39,7 @@ impl StoreHarness for Postgres {
         let config = PostgresConfig::new(url(self.0)?)
             .names(names)
             .listen(self.0 == DIRECT)
-            .retention(setup.keep_delivered.then_some(Duration::from_secs(86_400)))
-            .dead_retention(setup.dead_retention)
-            .dedup_window(setup.dedup_window)
-            .inbox_retention(setup.inbox_retention)
-            .job_max_attempts(setup.job_max_attempts);
+            .settings(setup.settings());
         let schema = Schema { name, config };
         schema.run_script(&format!("CREATE SCHEMA {}", schema.name)).await?;
         let subject = schema.open().await?;
@@ -85,15 +81,10 @@ impl Schema {
 #[async_trait]
 impl Database for Schema {
     async fn open(&self) -> Result<Subject> {
-        let store = Arc::new(PostgresStore::new(self.config.clone())?);
-        Ok(Subject {
-            emit: store.clone(),
-            relay: store.clone(),
-            operate: store.clone(),
-            work: Some(store.clone()),
-            migrate: store,
-            database: Arc::new(self.clone()),
-        })
+        Ok(Subject::with_jobs(
+            PostgresStore::new(self.config.clone())?,
+            self.clone(),
+        ))
     }
 
     async fn set_back(&self) -> Result<()> {
@@ -132,11 +123,4 @@ impl Database for Schema {
         let dropped = self.run_script(&format!("DROP SCHEMA {} CASCADE", self.name)).await;
         drop(dropped);
     }
-}
-
-fn failed(error: impl Into<sendoff::BoxError>) -> Error {
-    let error = error.into();
-    Error::new(ErrorKind::Backend, "the harness could not do its part")
-        .because(error.to_string())
-        .with_source(error)
 }

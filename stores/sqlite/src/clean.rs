@@ -15,8 +15,8 @@ impl Inner {
     pub(crate) async fn clean(&self, limit: usize) -> Result<u64> {
         let sql = self.sql.clone();
         let (retention, dead) = (
-            self.config.retention.map(micros),
-            self.config.dead_retention.map(micros),
+            self.config.settings.retention.map(micros),
+            self.config.settings.dead_retention.map(micros),
         );
         let work = move |connection: &mut Connection| {
             let mut needed = connection.prepare_cached(sql.clean_needed.first())?;

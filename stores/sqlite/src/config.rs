@@ -4,30 +4,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sendoff::emit::Names;
+use sendoff::store::StoreSettings;
 use sendoff::{Error, ErrorKind, Result};
 
 /// The settings of a [`crate::SqliteStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[must_use]
 #[non_exhaustive]
 pub struct SqliteConfig {
     /// The database file. `sendoff migrate` creates it; nothing else does, so that a mistyped path is found out.
     pub path: PathBuf,
     /// What the tables are called. SQLite has no schemas, so only the prefix may be set.
     pub names: Names,
-    /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
-    pub retention: Option<Duration>,
-    /// How long dead letters are kept; `None`: until an operator acts. Dead letters that block their key are never deleted.
-    pub dead_retention: Option<Duration>,
-    /// How long idempotency keys are kept; `None`: the setting in the tables, 7 days by default.
-    pub dedup_window: Option<Duration>,
-    /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
-    pub inbox_retention: Option<Duration>,
-    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
-    pub job_max_attempts: Option<u16>,
+    /// What every store has: how long rows are kept, and the attempts of jobs.
+    pub settings: StoreSettings,
     /// How long to wait for another program's transaction before giving up with [`ErrorKind::Busy`].
     pub busy_timeout: Duration,
 }
+
+sendoff::store_settings!(SqliteConfig);
 
 impl SqliteConfig {
     /// The default settings for the database in the file `path`.
@@ -35,53 +29,13 @@ impl SqliteConfig {
         Self {
             path: path.into(),
             names: Names::default(),
-            retention: None,
-            dead_retention: None,
-            dedup_window: None,
-            inbox_retention: None,
-            job_max_attempts: None,
+            settings: StoreSettings::default(),
             busy_timeout: Duration::from_secs(5),
         }
     }
 
-    /// Sets the table names.
-    pub fn names(mut self, names: Names) -> Self {
-        self.names = names;
-        self
-    }
-
-    /// Keeps delivered messages this long.
-    pub fn retention(mut self, retention: Option<Duration>) -> Self {
-        self.retention = retention;
-        self
-    }
-
-    /// Keeps dead letters this long.
-    pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
-        self.dead_retention = retention;
-        self
-    }
-
-    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
-    /// counts for all producers.
-    pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
-        self.dedup_window = window;
-        self
-    }
-
-    /// Keeps inbox records this long, in the same way.
-    pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
-        self.inbox_retention = window;
-        self
-    }
-
-    /// Tries a job that has no limit of its own this often, in the same way.
-    pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
-        self.job_max_attempts = most;
-        self
-    }
-
     /// Sets the time limit for another program's transaction.
+    #[must_use]
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self

@@ -2,18 +2,13 @@
 
 use rusqlite::{Connection, OptionalExtension, params};
 use sendoff::Result;
-use sendoff::store::table_settings;
 
 use crate::lease::write;
 use crate::store::Inner;
 
 impl Inner {
     pub(crate) async fn write_retention(&self) -> Result<bool> {
-        let retention = table_settings(
-            self.config.dedup_window,
-            self.config.inbox_retention,
-            self.config.job_max_attempts,
-        );
+        let retention = self.config.settings.in_tables();
         if retention.is_empty() {
             return Ok(false);
         }

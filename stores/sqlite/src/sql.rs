@@ -2,9 +2,9 @@
 
 use sendoff::columns::expand;
 use sendoff::emit::{Dialect, Names};
-use sendoff::store::Text;
+use sendoff::store::{ListTexts, Text};
 
-use crate::operate::ListTexts;
+use crate::operate::list_texts;
 
 /// Conditions that several statements share; a line `{filter}`, `{of_dead}` or `{to_retry}` stands for one.
 const FILTER: &str = include_str!("../sql/filter.sql");
@@ -37,7 +37,7 @@ macro_rules! texts {
                         let text = include_str!(concat!("../sql/", stringify!($verb), ".sql"));
                         Text::split(&names.render(&whole(text)))
                     },)+
-                    lists: ListTexts::all(names),
+                    lists: list_texts(names),
                 }
             }
 
@@ -67,7 +67,7 @@ mod tests {
                 connection.execute_batch(&names.render(step)).unwrap();
             }
             connection.execute_batch(sql.ledger_create.first()).unwrap();
-            for text in sql.lists.iter().flatten().flat_map(ListTexts::texts) {
+            for text in sql.lists.iter().flatten().flat_map(ListTexts::statements) {
                 connection
                     .prepare(text)
                     .unwrap_or_else(|error| panic!("{text}: {error}"));

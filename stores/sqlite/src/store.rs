@@ -115,7 +115,7 @@ impl RelayStore for SqliteStore {
     }
 
     fn keeps_delivered(&self) -> bool {
-        self.0.config.retention.is_some()
+        self.0.config.settings.retention.is_some()
     }
 
     fn reader(&self) -> Box<dyn Reader> {

@@ -67,7 +67,7 @@ impl WorkStore for SqliteStore {
     }
 
     async fn mark_success(&self, worker: &str, claims: &[Claim]) -> Result<Vec<Claim>> {
-        let (sql, kept) = (self.0.sql.clone(), self.0.config.retention.is_some());
+        let (sql, kept) = (self.0.sql.clone(), self.0.config.settings.retention.is_some());
         let what = "jobs could not be marked as completed";
         on_held(&self.0.settle, what, worker, claims, None, move || {
             let text = if kept { &sql.keep_jobs } else { &sql.complete_jobs };

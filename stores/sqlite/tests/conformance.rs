@@ -44,11 +44,7 @@ impl StoreHarness for SqliteHarness {
         let names = Names::new(None, "shop_outbox_")?;
         let config = SqliteConfig::new(folder.path().join("outbox.db"))
             .names(names)
-            .retention(setup.keep_delivered.then_some(Duration::from_secs(3600)))
-            .dead_retention(setup.dead_retention)
-            .dedup_window(setup.dedup_window)
-            .inbox_retention(setup.inbox_retention)
-            .job_max_attempts(setup.job_max_attempts);
+            .settings(setup.settings());
         let file = File {
             config: config.clone(),
             folder: Arc::new(folder),
@@ -91,15 +87,7 @@ impl File {
 #[async_trait]
 impl Database for File {
     async fn open(&self) -> Result<Subject> {
-        let store = Arc::new(SqliteStore::new(self.config.clone())?);
-        Ok(Subject {
-            emit: store.clone(),
-            relay: store.clone(),
-            operate: store.clone(),
-            work: Some(store.clone()),
-            migrate: store,
-            database: Arc::new(self.clone()),
-        })
+        Ok(Subject::with_jobs(SqliteStore::new(self.config.clone())?, self.clone()))
     }
 
     async fn execute(&self, sql: &str) -> Result<u64> {

@@ -1,6 +1,6 @@
 //! `sendoff failures`: what fails, by sink, reason and error.
 
-use sendoff_operate::{CountView, FailureView};
+use sendoff_operate::{FailureView, SampledCount};
 
 use crate::age::Times;
 use crate::commands::ls::tone;
@@ -63,10 +63,7 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
 }
 
 fn row(failure: &FailureView, times: &Times) -> Vec<Field> {
-    let count = CountView {
-        count: failure.count,
-        capped: failure.capped,
-    };
+    let count = SampledCount::counted(failure.count, failure.at_least);
     let example = failure.example.map_or_else(String::new, |id| id.to_string());
     vec![
         (&failure.group).into(),

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sendoff::emit::Names;
+use sendoff::store::StoreSettings;
 use sendoff::{Error, ErrorKind, Result};
 use serde::{Deserialize, Serialize};
 
@@ -74,6 +75,17 @@ impl Database {
     /// The settings that name the database. One of them from the environment or a flag replaces all of them in the
     /// file.
     pub(super) const URL_KEYS: [&'static str; 3] = ["url", "url_env", "url_file"];
+
+    /// What every store has.
+    pub(crate) fn settings(&self) -> StoreSettings {
+        StoreSettings {
+            retention: self.retention,
+            dead_retention: self.dead_retention,
+            dedup_window: self.dedup_window,
+            inbox_retention: self.inbox_retention,
+            job_max_attempts: self.job_max_attempts,
+        }
+    }
 
     /// Where the database is.
     ///

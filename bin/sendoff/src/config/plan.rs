@@ -27,7 +27,7 @@ impl Config {
             relay = relay.sink(name, sink.build()?).sink_settings(name, sink.settings());
         }
         if let Some(spans) = crate::trace::publish_spans() {
-            relay = relay.tracer(spans);
+            relay = relay.middleware(spans);
         }
         for route in &self.routes {
             relay = relay.route(route.pattern.clone(), route.to.clone());

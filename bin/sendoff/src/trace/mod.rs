@@ -51,7 +51,7 @@ pub(crate) fn start(config: &TraceConfig) -> Result<()> {
     Ok(())
 }
 
-/// The tracer for relays, if tracing is on.
+/// The middleware for relays that makes spans, if tracing is on.
 pub(crate) fn publish_spans() -> Option<Arc<PublishSpans<SdkTracer>>> {
     TRACES.get().map(|traces| traces.spans.clone())
 }

@@ -28,7 +28,7 @@ fn failures_are_grouped_and_a_group_is_retried(sandbox: Sandbox) {
     let failures = sandbox.json(&["failures"]);
     assert_eq!(failures["items"].as_array().unwrap().len(), 2, "{failures}");
     let first = &failures["items"][0];
-    assert_eq!((&first["count"], &first["capped"]), (&json!(2), &json!(false)));
+    assert_eq!((&first["count"], &first["at_least"]), (&json!(2), &json!(false)));
     assert_eq!((&first["reason"], &first["sink"]), (&json!("unroutable"), &json!(null)));
     assert!(ids.iter().any(|id| first["example"] == **id), "{first}");
     let expired = sandbox.json(&["failures", "--reason", "expired"]);

@@ -278,7 +278,7 @@ fn a_load_is_emitted_and_counted(sandbox: Sandbox) {
     );
     assert_eq!(
         sandbox.json(&["ls", "--count"]),
-        json!({"count": 1203, "capped": false})
+        json!({"count": 1203, "approximate": false, "at_least": false})
     );
     assert_eq!(sandbox.ok(["ls", "--count"]).out, "1,203\n");
     sandbox

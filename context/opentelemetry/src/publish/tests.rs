@@ -1,7 +1,8 @@
+use futures::FutureExt;
 use opentelemetry::trace::{SpanId, TraceId, TracerProvider};
 use opentelemetry_sdk::trace::{InMemorySpanExporter, Sampler, SdkTracer, SdkTracerProvider, SpanData};
 use sendoff::store::{RowRef, Table};
-use sendoff::{Headers, Uuid};
+use sendoff::{Headers, Sink, Uuid};
 
 use super::*;
 use crate::SampleLinked;
@@ -33,15 +34,33 @@ impl Scene {
 
     fn attempt(&self, outgoing: &Outgoing, outcome: Option<&Outcome>) -> Option<SpanData> {
         let before = self.exported.get_finished_spans().unwrap().len();
-        if let Some(followed) = self.spans.publishing(outgoing, "rabbit") {
-            match outcome {
-                Some(outcome) => followed.answered(outcome),
-                None => drop(followed),
-            }
-        }
+        publish(&self.spans, outgoing, outcome);
         self.provider.force_flush().unwrap();
         self.exported.get_finished_spans().unwrap().get(before).cloned()
     }
+}
+
+/// Answers with this outcome, or never.
+struct Answers(Option<Outcome>);
+
+#[async_trait]
+impl Sink for Answers {
+    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
+        match &self.0 {
+            Some(outcome) => vec![outcome.clone(); batch.len()],
+            None => std::future::pending().await,
+        }
+    }
+}
+
+/// Publishes through the middleware; without an outcome, the attempt is abandoned.
+fn publish<T: Tracer + Send + Sync + 'static>(spans: &PublishSpans<T>, outgoing: &Outgoing, outcome: Option<&Outcome>)
+where
+    T::Span: Send + Sync + 'static,
+{
+    let (sink, batch) = (Answers(outcome.cloned()), [Arc::new(outgoing.clone())]);
+    let answered = spans.publish(&batch, Next::new("rabbit", &sink, &[])).now_or_never();
+    assert_eq!(answered, outcome.map(|outcome| vec![outcome.clone()]));
 }
 
 fn outgoing(traceparent: Option<&str>, attempts: u32) -> Outgoing {
@@ -120,14 +139,12 @@ fn a_message_whose_trace_is_not_recorded_has_no_span() {
     let provider = SdkTracerProvider::builder().with_sampler(Sampler::AlwaysOn).build();
     let spans = PublishSpans::new(provider.tracer("test"));
     for traceparent in [NOT_SAMPLED, "", "00", "00-a-b", "nonsense-everywhere-in-here"] {
-        assert!(
-            spans.publishing(&outgoing(Some(traceparent), 0), "rabbit").is_none(),
-            "{traceparent}"
-        );
-        assert!(
-            spans.publishing(&outgoing(Some(traceparent), 1), "rabbit").is_none(),
-            "{traceparent}"
-        );
+        for attempts in [0, 1] {
+            assert!(
+                spans.begin(&outgoing(Some(traceparent), attempts), "rabbit").is_none(),
+                "{traceparent}"
+            );
+        }
     }
 }
 
@@ -141,7 +158,7 @@ fn a_message_without_a_trace_begins_one_as_often_as_told() {
         exported.reset();
         let spans = PublishSpans::new(provider.tracer("test")).roots(roots);
         for _ in 0..1000 {
-            drop(spans.publishing(&outgoing(None, 0), "rabbit"));
+            publish(&spans, &outgoing(None, 0), Some(&Outcome::Delivered));
         }
         exported.get_finished_spans().unwrap().len()
     };
@@ -154,4 +171,24 @@ fn a_message_without_a_trace_begins_one_as_often_as_told() {
 fn an_attempt_that_the_relay_let_go_of_ends_without_a_status() {
     let span = Scene::new().attempt(&outgoing(Some(SAMPLED), 0), None).unwrap();
     assert_eq!(span.status, Status::Unset);
+}
+
+/// Panics whenever it is asked for a span.
+struct Panics;
+
+impl Tracer for Panics {
+    type Span = opentelemetry::trace::noop::NoopSpan;
+
+    fn build_with_context(&self, _: opentelemetry::trace::SpanBuilder, _: &Context) -> Self::Span {
+        panic!("on purpose")
+    }
+}
+
+#[test]
+fn a_tracer_that_panics_changes_no_outcome() {
+    publish(
+        &PublishSpans::new(Panics),
+        &outgoing(None, 0),
+        Some(&Outcome::Delivered),
+    );
 }

@@ -1,6 +1,6 @@
 //! The columns in emit statements: what is written, and from which values.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::SystemTime;
 
 use super::expand::{name, replace};
 use super::{COLUMNS, Column, Kind};
@@ -49,13 +49,6 @@ fn delay(message: &Message) -> Option<i64> {
         Some(Schedule::In(delay)) => Some(i64::try_from(delay.as_micros()).unwrap_or(i64::MAX)),
         Some(Schedule::At(_)) | None => None,
     }
-}
-
-/// Microseconds since the epoch, the format of points in time in all emit statements.
-pub(crate) fn micros(at: SystemTime) -> i64 {
-    let clamp = |d: Duration| i64::try_from(d.as_micros()).unwrap_or(i64::MAX);
-    at.duration_since(UNIX_EPOCH)
-        .map_or_else(|before| -clamp(before.duration()), clamp)
 }
 
 /// An emit statement with the columns in it.
@@ -219,11 +212,5 @@ mod tests {
             "{sql}"
         );
         assert!(sql.contains("expires_at BIGINT PATH '$[12]'"), "{sql}");
-    }
-
-    #[test]
-    fn times_before_the_epoch_do_not_panic() {
-        assert_eq!(micros(UNIX_EPOCH - Duration::from_secs(1)), -1_000_000);
-        assert_eq!(micros(UNIX_EPOCH + Duration::from_micros(7)), 7);
     }
 }

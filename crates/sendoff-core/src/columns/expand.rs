@@ -13,6 +13,10 @@ pub fn expand(dialect: Dialect, sql: &str) -> String {
         let parts: Vec<String> = match word {
             "columns" => all.filter(|column| column.is_copied()).map(plain).collect(),
             "emitted" => all.filter(|column| column.value.is_some()).map(plain).collect(),
+            "plain" => all
+                .filter(|column| column.is_read() && !is_left_out(column))
+                .map(plain)
+                .collect(),
             "contents" => all
                 .filter(|column| column.is_read() && !is_left_out(column))
                 .map(|column| content(dialect, column, plain(column)))
@@ -149,6 +153,16 @@ mod tests {
             sql.starts_with("id, topic, content_type, ") && sql.ends_with("created_at, NULL AS payload"),
             "{sql}"
         );
+    }
+
+    #[test]
+    fn plain_columns_are_those_of_contents_as_they_are() {
+        let sql = expand(Dialect::Mysql, "{t.plain but key}");
+        assert!(
+            sql.starts_with("t.id, t.topic, t.payload, ") && sql.ends_with("t.created_at"),
+            "{sql}"
+        );
+        assert!(!sql.contains("`key`"), "{sql}");
     }
 
     #[test]

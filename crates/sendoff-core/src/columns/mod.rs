@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `{columns}` | the columns that a copy of a row takes over: all but `lane`, `seq`, `key` and `expires_at`, which some copies change | move a message to another table |
 //! | `{contents}`, `{contents but payload}` | what a reader needs, each under the name of its column; without the one that the statement writes itself | read messages, claim jobs |
+//! | `{plain}`, `{plain but key}` | the columns of `{contents}` as the table has them | select rows for a statement around them |
 //! | `{shown}` | what an operator is shown, without headers, payload and times, which each statement limits | list messages and jobs |
 //! | `{emitted}` | the columns that a producer sets | grant rights |
 //! | `{nulls a=x}` | a row without contents (PostgreSQL): NULL in each column of `{contents}`, and `x` in the column `a` | return a row about the statement |
@@ -15,17 +16,21 @@
 //! The placeholders of emit statements are `{columns}`, `{values}`, `{arrays}`, `{parameters}`, `{arguments}` and
 //! `{table}`: see the texts in `sql/`.
 
+mod contents;
 mod emit;
 mod expand;
 mod position;
 mod source;
+mod time;
 
+pub(crate) use contents::Contents;
 pub use emit::parameter;
-pub(crate) use emit::{expand_emit, micros, values};
+pub(crate) use emit::{expand_emit, values};
 pub use expand::expand;
 pub use position::position;
 pub use source::ColumnSource;
-pub(crate) use source::{Unreadable, headers, integer, text, unreadable};
+pub(crate) use source::{Unreadable, integer, unreadable};
+pub use time::{micros, time_at};
 
 use crate::Message;
 use crate::emit::Param;

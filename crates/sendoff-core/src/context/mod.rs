@@ -1,8 +1,8 @@
 //! Tracing a message from the request that emits it to the broker that confirms it.
 //!
 //! At emit, the [`Context`]s of an [`Outbox`](crate::Outbox) write the caller's trace and log context into headers of
-//! the message. Every sink sends these headers unchanged, so that consumers can continue the trace. At delivery, the
-//! relay calls each [`DeliveryTracer`] for every attempt.
+//! the message. Every sink sends these headers unchanged, so that consumers can continue the trace. At delivery,
+//! [`Middleware`](crate::sink::Middleware) can make a span of every attempt.
 //!
 //! | header | what |
 //! |---|---|
@@ -14,11 +14,9 @@
 //! Ready-made: `sendoff-opentelemetry`, `sendoff-sentry` and `sendoff-log-context`.
 
 mod capture;
-mod tracer;
 
 pub use capture::Context;
 pub(crate) use capture::add_captured;
-pub use tracer::{DeliveryTracer, TracedAttempt};
 
 /// The header with the emitting span: `00-<trace id>-<span id>-<flags>`.
 pub const TRACEPARENT: &str = "traceparent";

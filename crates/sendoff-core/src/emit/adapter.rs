@@ -5,7 +5,7 @@ use std::future::Future;
 use uuid::Uuid;
 
 use super::{Dialect, Statement};
-use crate::{BoxError, Result};
+use crate::BoxError;
 
 /// A transaction of some database driver, borrowed from the application.
 ///
@@ -32,4 +32,23 @@ pub trait OutboxTx<Adapter> {
     /// # Errors
     /// The driver's own error, unchanged: [`crate::Outbox`] adds the explanation.
     fn run(&mut self, statement: &Statement<'_>) -> impl Future<Output = Result<Vec<Uuid>, BoxError>>;
+}
+
+/// A transaction that the outbox can commit: what [`Outbox::commit`](crate::Outbox::commit) accepts.
+///
+/// `Adapter` is the marker type of [`OutboxTx`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a transaction that Sendoff can commit",
+    note = "pass the transaction itself, not a reference; for any other way to commit, use `outbox.wake_after(…)`",
+    note = "turn on the adapter of your driver, as in `cargo add sendoff --features sqlx-postgres`"
+)]
+pub trait CommitTx<Adapter> {
+    /// The driver's error.
+    type Error;
+
+    /// Commits, as the driver does.
+    ///
+    /// # Errors
+    /// The driver's own error, unchanged.
+    fn commit(self) -> impl Future<Output = Result<(), Self::Error>>;
 }

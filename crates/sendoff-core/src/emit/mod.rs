@@ -2,6 +2,7 @@
 
 mod adapter;
 mod builder;
+mod commit;
 mod created;
 mod emitted;
 mod names;
@@ -9,7 +10,7 @@ mod outbox;
 mod statement;
 mod validate;
 
-pub use adapter::OutboxTx;
+pub use adapter::{CommitTx, OutboxTx};
 pub use builder::OutboxBuilder;
 pub use created::{AsyncCreatedHook, CreatedHook};
 pub use emitted::{Duplicates, Emitted, EmittedMany};

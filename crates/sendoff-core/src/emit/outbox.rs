@@ -72,7 +72,8 @@ impl Outbox {
         &self.0.waker
     }
 
-    /// Wakes the relay. Call it after the commit; without it, messages are delivered later, never lost.
+    /// Wakes the relay. [`Outbox::commit`] does it after the commit; without it, messages are delivered later, never
+    /// lost.
     pub fn wake(&self) {
         self.0.waker.wake();
     }

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::{RowId, Stored};
-use crate::columns::{ColumnSource, Positions, Unreadable, headers, integer, text, unreadable};
+use crate::columns::{ColumnSource, Contents, Positions, Unreadable, integer};
 use crate::{Error, ErrorKind, Headers, message::JSON};
 
 /// One claim of one job: the fencing token of every mark. A later claim of the same job has another number, even by the
@@ -70,33 +70,22 @@ impl Job {
         claim: Claim,
         id: &RowId,
     ) -> Result<Self, Unreadable> {
-        let topic = text(row, at.topic, "topic")?.unwrap_or_default();
-        if topic.is_empty() {
-            return Err("the topic is empty".to_owned());
-        }
-        let payload = row.bytes(at.payload).map_err(|why| unreadable("payload", why))?;
-        let time = |at, name| row.time(at).map_err(|why| unreadable(name, why));
+        let contents = Contents::read(row, at)?;
         Ok(Self {
             claim,
             id: id.parse()?,
-            topic,
-            payload: Bytes::copy_from_slice(payload.unwrap_or_default()),
-            content_type: text(row, at.content_type, "content_type")?,
-            headers: headers(row, at.headers)?,
-            key: text(row, at.key, "key")?,
-            aggregate_type: text(row, at.aggregate_type, "aggregate_type")?,
-            aggregate_id: text(row, at.aggregate_id, "aggregate_id")?,
-            schema_version: integer(
-                row,
-                at.schema_version,
-                "schema_version",
-                i32::MIN.into(),
-                i32::MAX.into(),
-            )?,
-            idempotency_key: text(row, at.idempotency_key, "idempotency_key")?,
-            priority: integer(row, at.priority, "priority", i16::MIN.into(), i16::MAX.into())?.unwrap_or_default(),
-            created_at: time(at.created_at, "created_at")?.unwrap_or(SystemTime::UNIX_EPOCH),
-            expires_at: time(at.expires_at, "expires_at")?,
+            topic: contents.topic,
+            payload: contents.payload.unwrap_or_default(),
+            content_type: contents.content_type,
+            headers: contents.headers,
+            key: contents.key,
+            aggregate_type: contents.aggregate_type,
+            aggregate_id: contents.aggregate_id,
+            schema_version: contents.schema_version,
+            idempotency_key: contents.idempotency_key,
+            priority: contents.priority,
+            created_at: contents.created_at,
+            expires_at: contents.expires_at,
             attempt: integer(row, attempt, "attempts", 1, i32::MAX.into())?.unwrap_or(1),
             max_attempts: integer(row, max_attempts, "max_attempts", 1, i32::MAX.into())?.unwrap_or(1),
         })

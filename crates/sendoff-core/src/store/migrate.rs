@@ -1,7 +1,5 @@
 //! Migrations of the schema.
 
-use std::time::Duration;
-
 use async_trait::async_trait;
 
 use crate::Result;
@@ -98,23 +96,4 @@ pub trait MigrateStore: Send + Sync {
             .because(format!("they are at version {applied} and this program needs {needed}"))
             .next_step(next))
     }
-}
-
-/// Names and values of the settings in the tables, for those that are configured: the deduplication window and the inbox
-/// retention in whole seconds, at least 1, and the attempts of a job that has no limit of its own, at least 1.
-pub fn table_settings(
-    dedup: Option<Duration>,
-    inbox: Option<Duration>,
-    job_max_attempts: Option<u16>,
-) -> Vec<(&'static str, String)> {
-    let seconds = |window: Duration| window.as_secs().max(1).to_string();
-    let settings = [
-        ("dedup_window_seconds", dedup.map(seconds)),
-        ("inbox_retention_seconds", inbox.map(seconds)),
-        ("job_max_attempts", job_max_attempts.map(|most| most.max(1).to_string())),
-    ];
-    settings
-        .into_iter()
-        .filter_map(|(name, value)| Some((name, value?)))
-        .collect()
 }

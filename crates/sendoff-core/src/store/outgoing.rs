@@ -7,7 +7,7 @@ use bytes::Bytes;
 use uuid::Uuid;
 
 use super::RowId;
-use crate::columns::{ColumnSource, Positions, Unreadable, headers, integer, text, unreadable};
+use crate::columns::{ColumnSource, Contents, Positions, Unreadable, integer, unreadable};
 use crate::{Headers, message::JSON};
 
 /// A hash bucket of the ready table, leased by a relay.
@@ -113,32 +113,22 @@ impl Outgoing {
         attempts: Option<usize>,
         row_ref: RowRef,
     ) -> Result<Self, Unreadable> {
-        let topic = text(row, at.topic, "topic")?.unwrap_or_default();
-        if topic.is_empty() {
-            return Err("the topic is empty".to_owned());
-        }
-        let payload = row.bytes(at.payload).map_err(|why| unreadable("payload", why))?;
-        let time = |at, name| row.time(at).map_err(|why| unreadable(name, why));
+        let contents = Contents::read(row, at)?;
+        let payload = contents.payload.ok_or_else(|| unreadable("payload", "is NULL"))?;
         Ok(Self {
             id: row_ref.id.parse()?,
-            topic,
-            payload: Bytes::copy_from_slice(payload.ok_or_else(|| unreadable("payload", "is NULL"))?),
-            content_type: text(row, at.content_type, "content_type")?,
-            headers: headers(row, at.headers)?,
-            key: text(row, at.key, "key")?,
-            aggregate_type: text(row, at.aggregate_type, "aggregate_type")?,
-            aggregate_id: text(row, at.aggregate_id, "aggregate_id")?,
-            schema_version: integer(
-                row,
-                at.schema_version,
-                "schema_version",
-                i32::MIN.into(),
-                i32::MAX.into(),
-            )?,
-            idempotency_key: text(row, at.idempotency_key, "idempotency_key")?,
-            priority: integer(row, at.priority, "priority", i16::MIN.into(), i16::MAX.into())?.unwrap_or_default(),
-            created_at: time(at.created_at, "created_at")?.unwrap_or(SystemTime::UNIX_EPOCH),
-            expires_at: time(at.expires_at, "expires_at")?,
+            topic: contents.topic,
+            payload,
+            content_type: contents.content_type,
+            headers: contents.headers,
+            key: contents.key,
+            aggregate_type: contents.aggregate_type,
+            aggregate_id: contents.aggregate_id,
+            schema_version: contents.schema_version,
+            idempotency_key: contents.idempotency_key,
+            priority: contents.priority,
+            created_at: contents.created_at,
+            expires_at: contents.expires_at,
             attempts: match attempts {
                 Some(at) => integer(row, at, "attempts", 0, i32::MAX.into())?.unwrap_or_default(),
                 None => 0,

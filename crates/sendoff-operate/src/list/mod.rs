@@ -14,9 +14,10 @@ pub(crate) use self::cursor::{Cursor, fingerprint, hash};
 pub(crate) use self::pager::Bounds;
 use self::pager::Pager;
 pub(crate) use self::stream::Key;
+use crate::SampledCount;
 use crate::filter::validate;
 use crate::operator::{Operator, of_dead};
-use crate::view::{CountView, MessageView, PageView};
+use crate::view::{MessageView, PageView};
 use crate::written::WrittenFilter;
 
 /// The largest page of a list.
@@ -125,13 +126,10 @@ impl Operator {
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
-    pub async fn count_some(&self, filter: &Filter) -> Result<CountView> {
+    pub async fn count_some(&self, filter: &Filter) -> Result<SampledCount> {
         let limit = usize::try_from(MOST_COUNTED).unwrap_or(usize::MAX);
         let page = self.page(filter, ListOrder::default(), None, limit, PAGE).await?;
-        Ok(CountView {
-            count: page.rows.len() as u64,
-            capped: page.next.is_some(),
-        })
+        Ok(SampledCount::counted(page.rows.len() as u64, page.next.is_some()))
     }
 
     /// The time that ages in a filter count back from: the same for all pages of a list.

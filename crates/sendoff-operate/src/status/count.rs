@@ -20,19 +20,21 @@ pub struct SampledCount {
 impl SampledCount {
     /// An exact count.
     pub fn exact(count: u64) -> Self {
+        Self::counted(count, false)
+    }
+
+    /// A count without estimates; `at_least`: there may be more.
+    pub fn counted(count: u64, at_least: bool) -> Self {
         Self {
             count,
-            ..Self::default()
+            approximate: false,
+            at_least,
         }
     }
 
     /// A count that stopped at `limit` rows.
     pub(super) fn up_to(limit: u32, count: u64) -> Self {
-        Self {
-            count,
-            approximate: false,
-            at_least: count >= u64::from(limit),
-        }
+        Self::counted(count, count >= u64::from(limit))
     }
 
     /// Both together.
@@ -95,7 +97,8 @@ mod tests {
 
     #[test]
     fn a_count_shows_how_exact_it_is() {
-        assert_eq!(SampledCount::exact(1_200).to_string(), "1,200");
+        assert_eq!(SampledCount::exact(1_234_567).to_string(), "1,234,567");
+        assert_eq!(SampledCount::exact(999).to_string(), "999");
         assert_eq!(SampledCount::up_to(10_000, 10_000).to_string(), "10,000+");
         assert_eq!(Scale::new(100, 100, false).of(40).to_string(), "40");
         assert_eq!(Scale::new(100, 12_300, true).of(50).to_string(), "≈6,150");

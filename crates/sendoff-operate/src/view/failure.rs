@@ -20,7 +20,7 @@ pub struct FailureView {
     /// How many were seen.
     pub count: u64,
     /// Whether there may be more: not all failures were looked at.
-    pub capped: bool,
+    pub at_least: bool,
     /// When the first of them died, or was created if it is in retry, RFC 3339.
     pub first_seen: String,
     /// The same for the last.

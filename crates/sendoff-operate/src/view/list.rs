@@ -28,38 +28,3 @@ impl<T> PageView<T> {
         }
     }
 }
-
-/// A count that may stop early.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct CountView {
-    /// How many were counted.
-    pub count: u64,
-    /// Whether there may be more.
-    pub capped: bool,
-}
-
-impl std::fmt::Display for CountView {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let digits = self.count.to_string();
-        for (at, digit) in digits.chars().enumerate() {
-            if at > 0 && (digits.len() - at).is_multiple_of(3) {
-                f.write_str(",")?;
-            }
-            write!(f, "{digit}")?;
-        }
-        f.write_str(if self.capped { "+" } else { "" })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_count_that_stopped_early_has_a_plus() {
-        let count = |count, capped| CountView { count, capped }.to_string();
-        assert_eq!(count(10_000, true), "10,000+");
-        assert_eq!(count(999, false), "999");
-        assert_eq!(count(1_234_567, false), "1,234,567");
-    }
-}

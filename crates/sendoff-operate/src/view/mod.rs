@@ -12,7 +12,7 @@ mod summary;
 pub use delivery::{DeliveryView, TriedView};
 pub use failure::FailureView;
 pub use job::JobView;
-pub use list::{CountView, PageView};
+pub use list::PageView;
 pub use message::MessageView;
 pub use retry::RetryView;
 pub use steering::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};

@@ -5,7 +5,8 @@ use std::time::Duration;
 use super::order::{Followers, Next};
 use super::unanswered::pause_after;
 use super::*;
-use crate::OnFailure;
+use crate::hooks::Call;
+use crate::{DeadLetter, OnFailure};
 use sendoff::context::LOG_CONTEXT;
 use sendoff::store::{DeadReason, DeliverySettlement, RetryState};
 use sendoff::{Outcome, Reason};
@@ -45,7 +46,7 @@ impl Dispatcher {
             Outcome::Delivered => {
                 let entry = &self.entries[ticket.entry];
                 let delivery = &entry.deliveries[ticket.delivery].name;
-                self.hooks.each("sent", |hook| hook.sent(&entry.outgoing, delivery));
+                self.hooks.call(|| Call::Sent(entry.outgoing.clone(), delivery.clone()));
                 self.decide(ticket, Verdict::Delivered);
             }
             Outcome::Temporary(reason) => self.failed(ticket, &reason),
@@ -137,8 +138,9 @@ impl Dispatcher {
             retry_in_ms = delay.as_millis() as u64, context = entry.outgoing.headers.get(LOG_CONTEXT), error,
             "an attempt failed"
         );
-        self.hooks.each("failed", |hook| {
-            hook.failed(&entry.outgoing, delivery, attempts, &error, delay)
+        self.hooks.call(|| {
+            let (outgoing, sink) = (entry.outgoing.clone(), delivery.clone());
+            Call::Failed(outgoing, sink, attempts, error.as_str().into(), delay)
         });
         self.decide(
             ticket,
@@ -193,9 +195,13 @@ impl Dispatcher {
                 reason = reason.as_str(), context = entry.outgoing.headers.get(LOG_CONTEXT), error,
                 "a delivery became a dead letter"
             );
-            let (outgoing, name) = (&entry.outgoing, &delivery.name);
-            self.hooks.each("dead_lettered", |hook| {
-                hook.dead_lettered(outgoing, name, *reason, error)
+            self.hooks.call(|| {
+                Call::Dead(DeadLetter {
+                    outgoing: entry.outgoing.clone(),
+                    sink: delivery.name.clone(),
+                    reason: *reason,
+                    error: error.clone(),
+                })
             });
         }
         let followers = effect_on_followers(&verdict);

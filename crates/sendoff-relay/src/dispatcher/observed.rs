@@ -1,4 +1,4 @@
-//! Reports to the observer.
+//! Reports to observers.
 
 use sendoff::Outcome;
 
@@ -20,7 +20,9 @@ impl Dispatcher {
         begun: Instant,
         answered: Instant,
     ) {
-        let Some(observer) = &self.hooks.observer else { return };
+        if !self.hooks.is_observed() {
+            return;
+        }
         let message = |(ticket, outcome)| {
             let ticket: &Ticket = ticket;
             let entry = self.entries.get(ticket.entry)?;
@@ -37,7 +39,7 @@ impl Dispatcher {
             answered,
             messages: &messages,
         };
-        self.hooks.guarded("published", || observer.published(&batch));
+        self.hooks.observe("published", |observer| observer.published(&batch));
     }
 
     pub(crate) fn hooks(&self) -> &HookList {

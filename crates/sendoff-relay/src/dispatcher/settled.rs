@@ -4,6 +4,7 @@ use super::decide::effect_on_followers;
 use super::order::Followers;
 use super::*;
 use crate::DeadLetter;
+use crate::hooks::Call;
 use crate::relay::settle::Written;
 
 impl Dispatcher {
@@ -18,7 +19,7 @@ impl Dispatcher {
                 refused.push((id, settlement));
                 continue;
             }
-            if !settlement.deliveries.is_empty() && !self.hooks.is_empty() {
+            if !settlement.deliveries.is_empty() && self.hooks.has_hooks() {
                 dead.extend(self.dead_deliveries(id));
             }
             // An entry whose lane was lost meanwhile is gone already.
@@ -27,8 +28,7 @@ impl Dispatcher {
             }
         }
         if !dead.is_empty() {
-            self.hooks
-                .each("dead_lettered_batch", |hook| hook.dead_lettered_batch(&dead));
+            self.hooks.call(|| Call::DeadBatch(dead.into()));
         }
         self.refuse(refused, now);
         for freed in &report.freed {
@@ -69,19 +69,16 @@ impl Dispatcher {
                 Verdict::Delivered => self.report.delivered += 1,
                 Verdict::Retry { charged: true, .. } => {
                     self.report.retried += 1;
-                    if let Some(observer) = &self.hooks.observer {
-                        self.hooks
-                            .guarded("retried", || observer.retried(&entry.outgoing, &delivery.name));
-                    }
+                    let (outgoing, sink) = (&entry.outgoing, &delivery.name);
+                    self.hooks
+                        .observe("retried", |observer| observer.retried(outgoing, sink));
                 }
                 Verdict::Retry { charged: false, .. } | Verdict::Paused { .. } => self.report.deferred += 1,
                 Verdict::Dead { reason, .. } => {
                     self.report.dead += 1;
-                    if let Some(observer) = &self.hooks.observer {
-                        self.hooks.guarded("dead_lettered", || {
-                            observer.dead_lettered(&entry.outgoing, &delivery.name, *reason);
-                        });
-                    }
+                    self.hooks.observe("dead_lettered", |observer| {
+                        observer.dead_lettered(&entry.outgoing, &delivery.name, *reason);
+                    });
                 }
                 Verdict::Blocked => {}
             }

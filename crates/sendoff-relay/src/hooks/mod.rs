@@ -1,23 +1,25 @@
-//! Calls into the application. Errors and panics there do not stop the relay.
+//! Calls the application after results. Errors and panics there do not stop the relay.
 
-mod beside;
 mod list;
+mod queue;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sendoff::store::DeadReason;
 use sendoff::{BoxError, Outgoing};
 
-pub use beside::AsyncHooks;
 pub(crate) use list::HookList;
 pub use list::{HookCounts, HookFailures};
+pub(crate) use queue::Call;
 
 /// The result of a hook. An error is logged and counted; it has no other effect.
 pub type HookResult = Result<(), BoxError>;
 
 /// A delivery that became a dead letter.
 #[derive(Debug, Clone)]
+#[non_exhaustive]
 pub struct DeadLetter {
     /// The message.
     pub outgoing: Arc<Outgoing>,
@@ -29,33 +31,38 @@ pub struct DeadLetter {
     pub error: String,
 }
 
-/// Notifies the application of results. The relay calls hooks on its own task, one after the other: return quickly, and
-/// do longer work elsewhere or with [`AsyncHooks`]. An error or a panic is logged and counted, and the relay continues.
+/// Notifies the application of results: for alerts, and for tables of its own. It may be slow.
+///
+/// Each value has its own task beside the relay, which makes the calls one after the other, in order. Up to 10 000 calls
+/// can be queued; further ones are dropped and counted, so that slow hooks do not delay deliveries. A stopping relay waits
+/// up to 5 s for queued calls. An error or a panic is logged and counted, and the next call is made. Where every call has
+/// to be made, however many there are, use an [`Observer`](crate::Observer).
 ///
 /// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result, another
 /// relay works on the message again and calls its hooks again.
 ///
 /// ```
-/// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
-/// use sendoff::Outgoing;
-/// use sendoff_relay::{HookResult, Hooks};
+/// use async_trait::async_trait;
+/// use sendoff_relay::{DeadLetter, HookResult, Hooks};
 ///
-/// #[derive(Default)]
-/// struct Count(AtomicU64);
+/// struct Pager;
 ///
-/// impl Hooks for Count {
-///     fn sent(&self, _: &Arc<Outgoing>, _: &str) -> HookResult {
-///         self.0.fetch_add(1, Ordering::Relaxed);
+/// #[async_trait]
+/// impl Hooks for Pager {
+///     async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
+///         page_on_call(&format!("{} messages are dead", dead.len())).await?;
 ///         Ok(())
 ///     }
 /// }
+/// # async fn page_on_call(_: &str) -> Result<(), std::io::Error> { Ok(()) }
 /// ```
+#[async_trait]
 pub trait Hooks: Send + Sync + 'static {
     /// A sink confirmed a delivery.
     ///
     /// # Errors
     /// The error is logged and counted.
-    fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
+    async fn sent(&self, outgoing: &Arc<Outgoing>, sink: &str) -> HookResult {
         let _ = (outgoing, sink);
         Ok(())
     }
@@ -65,16 +72,23 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error is logged and counted.
-    fn failed(&self, outgoing: &Arc<Outgoing>, sink: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    async fn failed(
+        &self,
+        outgoing: &Arc<Outgoing>,
+        sink: &str,
+        attempts: u32,
+        error: &str,
+        delay: Duration,
+    ) -> HookResult {
         let _ = (outgoing, sink, attempts, error, delay);
         Ok(())
     }
 
-    /// A delivery becomes a dead letter. It is not written yet.
+    /// A delivery becomes a dead letter. It may not be written yet.
     ///
     /// # Errors
     /// The error is logged and counted.
-    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
+    async fn dead_lettered(&self, outgoing: &Arc<Outgoing>, sink: &str, reason: DeadReason, error: &str) -> HookResult {
         let _ = (outgoing, sink, reason, error);
         Ok(())
     }
@@ -83,7 +97,7 @@ pub trait Hooks: Send + Sync + 'static {
     ///
     /// # Errors
     /// The error is logged and counted.
-    fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
+    async fn dead_lettered_batch(&self, dead: &[DeadLetter]) -> HookResult {
         let _ = dead;
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! Health reports of the relay for an observer.
+//! Health reports of the relay for observers.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,10 +10,10 @@ use tokio::time::Instant;
 use super::running::Running;
 use crate::observe::{Claimed, RelayHealth, SettledBatch, WakeSource};
 
-/// How often an observer gets a report.
+/// How often observers get a report.
 const RELAY_HEALTH: Duration = Duration::from_millis(250);
 
-/// State for the observer only: no decision depends on it.
+/// State for observers only: no decision depends on it.
 pub(super) struct Watched {
     next: Option<Instant>,
     progress: Progress,
@@ -115,9 +115,7 @@ impl Running {
     pub(super) fn tell_settled(&mut self, rows: usize, report: &SettleReport) {
         let settled = self.watched.settled(rows, report, Instant::now());
         let hooks = self.dispatcher.hooks();
-        if let Some(observer) = &hooks.observer {
-            hooks.guarded("settled", || observer.settled(&settled));
-        }
+        hooks.observe("settled", |observer| observer.settled(&settled));
     }
 
     pub(super) fn tell_health(&mut self, now: Instant) {
@@ -126,7 +124,6 @@ impl Running {
         }
         self.watched.next = Some(now + RELAY_HEALTH);
         let hooks = self.dispatcher.hooks();
-        let Some(observer) = &hooks.observer else { return };
         let watched = &self.watched;
         let wake_source = match (watched.wakes_in_process, watched.listening.load(Ordering::Relaxed)) {
             (_, true) => WakeSource::Listen,
@@ -152,6 +149,6 @@ impl Running {
             stopping: self.ending.stopping.is_some(),
             hooks: hooks.counts.read(),
         };
-        hooks.guarded("relay_health", || observer.relay_health(&relay_health));
+        hooks.observe("relay_health", |observer| observer.relay_health(&relay_health));
     }
 }

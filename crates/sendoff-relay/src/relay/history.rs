@@ -44,9 +44,7 @@ impl Running {
             "the database has another history, as after a failover; leasing lanes again and reading from the beginning"
         );
         let hooks = self.dispatcher.hooks();
-        if let Some(observer) = &hooks.observer {
-            hooks.guarded("history_changed", || observer.history_changed());
-        }
+        hooks.observe("history_changed", |observer| observer.history_changed());
         self.holding = Holding::in_another_history(&self.under_way);
         self.dispatcher.leave(&lanes);
         self.registration.next_beat = Instant::now();

@@ -20,18 +20,15 @@ use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
 use rustc_hash::FxHasher;
-use sendoff::context::DeliveryTracer;
+use sendoff::sink::Middleware;
 use sendoff::store::{OwnerId, RelayCard, RelayStore};
 use sendoff::{Error, ErrorKind, Pattern, Result, Sink, Waker};
 use tokio_util::sync::CancellationToken;
 
+use crate::guard::wrapped;
 use crate::hooks::HookList;
-use crate::middleware::wrapped;
 use crate::plan::{Plan, PlannedSink};
-use crate::tracer::DeliveryTracers;
-use crate::{
-    AsyncHooks, HookCounts, Hooks, Middleware, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy,
-};
+use crate::{HookCounts, Hooks, Observer, OnceReport, RunReport, Settings, SinkSettings, TopicPolicy};
 use running::Running;
 
 /// One crash proves nothing about the message that was under way: a process can be killed for any reason.
@@ -48,7 +45,6 @@ pub struct Relay {
     name: String,
     plan: Plan,
     hooks: HookList,
-    tracers: DeliveryTracers,
     settings: Settings,
     owners: Owners,
     waker: Waker,
@@ -69,7 +65,6 @@ impl Relay {
             default_policy: TopicPolicy::default(),
             hooks: HookList::default(),
             middleware: Vec::new(),
-            tracers: DeliveryTracers::default(),
             settings: Settings::default(),
             owners: Arc::new(OwnerId::random),
             waker: Waker::new(),
@@ -113,7 +108,7 @@ impl Relay {
         sinks.map(|sink| (sink.name.clone(), sink.sink.clone())).collect()
     }
 
-    /// Counters of failures in its hooks.
+    /// Counters of failures in its hooks and observers.
     pub fn hook_counts(&self) -> HookCounts {
         self.hooks.counts.clone()
     }
@@ -121,12 +116,12 @@ impl Relay {
     async fn start(mut self, stop: CancellationToken, once: bool) -> Result<OnceReport> {
         let sinks: Vec<Arc<dyn Sink>> = self.plan.sinks.iter().map(|planned| planned.sink.clone()).collect();
         let store = self.store.clone();
-        let beside = self.hooks.start();
+        let queues = self.hooks.start();
         let run = Running::registered(self, stop, once).await?.work().await;
         for sink in sinks {
             sink.close().await;
         }
-        beside.end().await;
+        queues.end().await;
         let run = run?;
         let remaining = if once {
             store.backlog().await?
@@ -153,7 +148,6 @@ pub struct RelayBuilder {
     owners: Owners,
     waker: Waker,
     wakes_in_process: bool,
-    tracers: DeliveryTracers,
 }
 
 impl RelayBuilder {
@@ -194,33 +188,21 @@ impl RelayBuilder {
         self
     }
 
-    /// Adds hooks.
-    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
-        self.hooks.hooks.push(hooks);
-        self
-    }
-
-    /// Adds asynchronous hooks.
-    pub fn async_hooks(mut self, hooks: Arc<dyn AsyncHooks>) -> Self {
-        self.hooks.beside.push(hooks);
-        self
-    }
-
-    /// Sets the observer; a relay has at most one.
-    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
-        self.hooks.observer = Some(observer);
-        self
-    }
-
     /// Adds middleware around publishing to every sink; the first added is called first.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middleware.push(middleware);
         self
     }
 
-    /// Registers a tracer.
-    pub fn tracer(mut self, tracer: Arc<dyn DeliveryTracer>) -> Self {
-        self.tracers.add(tracer);
+    /// Adds hooks, which run beside the relay.
+    pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
+        self.hooks.hooks.push(hooks);
+        self
+    }
+
+    /// Adds an observer, which runs on the relay's own task.
+    pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
+        self.hooks.observers.push(observer);
         self
     }
 
@@ -286,7 +268,7 @@ impl RelayBuilder {
                 .timeout
                 .map_or(settings.timeout, |timeout| settings.timeout.max(timeout));
             planned.push(PlannedSink {
-                sink: wrapped(&name, sink, &middleware),
+                sink: wrapped(&name, sink, &middleware, &mut settings.timeout),
                 name: name.into(),
                 settings,
             });
@@ -296,7 +278,6 @@ impl RelayBuilder {
             store: self.store,
             name: self.name,
             hooks: self.hooks,
-            tracers: self.tracers,
             settings: self.settings,
             owners: self.owners,
             waker: self.waker,

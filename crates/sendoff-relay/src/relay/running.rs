@@ -20,7 +20,6 @@ use super::trouble::{Step, Trouble};
 use crate::dispatcher::Dispatcher;
 use crate::report::RunReport;
 use crate::settings::Settings;
-use crate::tracer::DeliveryTracers;
 
 /// The shortest pause between two polls, used while there is work.
 pub(super) const BUSY_PAUSE: Duration = Duration::from_millis(1);
@@ -30,7 +29,6 @@ pub(super) const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 pub(super) struct Running {
     pub(super) store: Arc<dyn RelayStore>,
     pub(super) settings: Settings,
-    pub(super) tracers: DeliveryTracers,
     pub(super) waker: Waker,
     pub(super) stop: CancellationToken,
     pub(super) once: bool,
@@ -82,7 +80,7 @@ impl Running {
             .settings
             .seed
             .map_or_else(fastrand::Rng::new, fastrand::Rng::with_seed);
-        let watched = Watched::new(now, relay.hooks.observer.is_some(), relay.wakes_in_process);
+        let watched = Watched::new(now, relay.hooks.is_observed(), relay.wakes_in_process);
         let own_routes = relay.plan.published_routes();
         let figures = FigureBook::new(now, relay.plan.sinks.len(), once);
         let mut dispatcher = Dispatcher::new(relay.plan, relay.hooks, rng, &relay.settings);
@@ -120,7 +118,6 @@ impl Running {
             dispatcher,
             store: relay.store,
             settings: relay.settings,
-            tracers: relay.tracers,
             waker: relay.waker,
             stop,
             once,

@@ -4,7 +4,7 @@ use sendoff::{ErrorKind, Headers, Message, Outbox};
 
 use super::EmitHarness;
 use super::rows::{hex, rows};
-use super::setup::{message, nowhere, outbox};
+use super::setup::{message, nowhere};
 
 /// Bytes come back as they were, from each of the statements.
 pub async fn payloads_stay_byte_identical<H: EmitHarness>(harness: &H) {
@@ -20,7 +20,7 @@ pub async fn payloads_stay_byte_identical<H: EmitHarness>(harness: &H) {
         (0..1 << 20).map(|at: usize| at.to_le_bytes()[at % 3]).collect(),
     ];
     let messages = || corpus.iter().map(|payload| Message::bytes("t", "x/y", payload.clone()));
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     for message in messages() {
         let _ = harness.emit(&outbox, &mut tx, message).await.unwrap();
@@ -58,7 +58,7 @@ pub async fn text_survives_whatever_it_looks_like<H: EmitHarness>(harness: &H) {
     ];
     let headers = Headers::from_iter(texts.iter().map(|text| (*text, *text)));
     let with = |text: &str| message(text).key(text).headers(headers.clone());
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     for text in texts {
         let _ = harness.emit(&outbox, &mut tx, with(text)).await.unwrap();

@@ -7,11 +7,11 @@ use sendoff::{Emitted, ErrorKind, Event, Message, OnDuplicate, Outbox};
 
 use super::EmitHarness;
 use super::rows::{ids, rows};
-use super::setup::{block_on, message, outbox};
+use super::setup::{block_on, message};
 
 /// A duplicate reports the first id: in the same transaction, in a later one, and after the first was delivered.
 pub async fn a_duplicate_names_the_first_message<H: EmitHarness>(harness: &H) {
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let first = message("order.placed").idempotency_key("k");
     let again = || message("order.placed").idempotency_key("k");
     let duplicate = Emitted::Duplicate { first: first.id() };
@@ -37,9 +37,7 @@ pub async fn a_duplicate_names_the_first_message<H: EmitHarness>(harness: &H) {
     harness.commit(tx).await;
     assert_eq!(ids(&rows(harness).await), [first.id(), other.id()]);
 
-    harness
-        .execute(&harness.names().render("DELETE FROM outbox_message"))
-        .await;
+    harness.execute(&harness.sql("DELETE FROM outbox_message")).await;
     let mut tx = harness.begin().await;
     assert_eq!(harness.emit(&outbox, &mut tx, again()).await.unwrap(), duplicate);
     harness.commit(tx).await;
@@ -48,7 +46,7 @@ pub async fn a_duplicate_names_the_first_message<H: EmitHarness>(harness: &H) {
 
 /// Rolling back gives the idempotency key back.
 pub async fn a_key_of_a_rolled_back_transaction_is_free<H: EmitHarness>(harness: &H) {
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     let _ = harness
         .emit(&outbox, &mut tx, message("a").idempotency_key("k"))
@@ -64,7 +62,7 @@ pub async fn a_key_of_a_rolled_back_transaction_is_free<H: EmitHarness>(harness:
 
 /// A duplicate may be an error; what else the transaction did can still be committed.
 pub async fn a_duplicate_that_is_to_fail_leaves_the_transaction_usable<H: EmitHarness>(harness: &H) {
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     let first = message("a").idempotency_key("k");
     let _ = harness.emit(&outbox, &mut tx, first.clone()).await.unwrap();
@@ -81,7 +79,7 @@ pub async fn a_duplicate_that_is_to_fail_leaves_the_transaction_usable<H: EmitHa
 /// A second event of an aggregate is an error without a choice of the application. It leaves the transaction usable, and
 /// names the ways out, which work.
 pub async fn a_second_event_of_an_aggregate_fails_unless_its_key_is_chosen<H: EmitHarness>(harness: &H) {
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let updated = || Event::new("order", 42, "order.updated");
     let mut tx = harness.begin().await;
     let first = harness.emit(&outbox, &mut tx, updated().into()).await.unwrap();
@@ -163,7 +161,7 @@ pub async fn a_duplicate_among_many_fails_after_the_others_are_written<H: EmitHa
 /// Of many transactions at once that use one key, of which some roll back, one message is left.
 pub async fn concurrent_emits_of_one_idempotency_key_store_exactly_one<H: EmitHarness>(harness: &H) {
     const TRANSACTIONS: usize = 8;
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let start = Barrier::new(TRANSACTIONS);
     let work = |number: usize| {
         block_on(async {

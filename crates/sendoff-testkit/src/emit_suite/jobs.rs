@@ -36,7 +36,7 @@ pub async fn jobs_are_emitted_like_messages<H: EmitHarness>(harness: &H) {
     let _ = harness.emit(&jobs, &mut tx, later).await.unwrap();
     harness.commit(tx).await;
 
-    let texts = async |sql: &str| harness.texts(&harness.names().render(sql)).await;
+    let texts = async |sql: &str| harness.texts(&harness.sql(sql)).await;
     let topics = "SELECT topic FROM outbox_job WHERE state = 'pending' ORDER BY seq";
     assert_eq!(texts(topics).await, ["one", "two", "three", "once", "event", "later"]);
     let due = "SELECT topic FROM outbox_job WHERE available_at IS NULL OR next_attempt_at < available_at ORDER BY seq";

@@ -5,7 +5,6 @@ use sendoff::{Emitted, Message};
 
 use super::EmitHarness;
 use super::rows::{hex, ids, rows};
-use super::setup::outbox;
 
 /// The order of the messages is the order of their `seq`; on PostgreSQL it takes one statement.
 pub async fn a_thousand_messages_are_one_statement_in_order<H: EmitHarness>(harness: &H) {
@@ -14,7 +13,7 @@ pub async fn a_thousand_messages_are_one_statement_in_order<H: EmitHarness>(harn
     let expected: Vec<_> = messages.iter().map(Message::id).collect();
     let mut tx = harness.begin().await;
     let emitted = harness
-        .emit_many(&outbox(harness), &mut tx, messages.clone())
+        .emit_many(&harness.outbox(), &mut tx, messages.clone())
         .await
         .unwrap();
     harness.commit(tx).await;
@@ -46,7 +45,7 @@ pub async fn a_thousand_messages_with_idempotency_keys_are_stored_in_order<H: Em
     let messages: Vec<_> = (0..1000).map(message).collect();
     let mut tx = harness.begin().await;
     let emitted = harness
-        .emit_many(&outbox(harness), &mut tx, messages.clone())
+        .emit_many(&harness.outbox(), &mut tx, messages.clone())
         .await
         .unwrap();
     harness.commit(tx).await;
@@ -90,14 +89,14 @@ fn mixed(number: usize) -> Message {
 async fn note_statements<H: EmitHarness>(harness: &H) {
     if H::DIALECT == Dialect::Postgres {
         let column = "ALTER TABLE outbox_message ADD COLUMN statement_at timestamptz DEFAULT statement_timestamp()";
-        harness.execute(&harness.names().render(column)).await;
+        harness.execute(&harness.sql(column)).await;
     }
 }
 
 async fn one_statement<H: EmitHarness>(harness: &H) {
     if H::DIALECT == Dialect::Postgres {
         let statements = "SELECT DISTINCT statement_at::text FROM outbox_message";
-        let statements = harness.texts(&harness.names().render(statements)).await;
+        let statements = harness.texts(&harness.sql(statements)).await;
         assert_eq!(statements.len(), 1, "{statements:?}");
     }
 }

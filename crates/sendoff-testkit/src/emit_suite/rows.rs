@@ -35,7 +35,7 @@ pub(super) async fn rows<H: EmitHarness>(harness: &H) -> Vec<Value> {
              'max_attempts', max_attempts, 'status', status, 'detail', detail) FROM outbox_all ORDER BY seq"
         }
     };
-    let texts = harness.texts(&harness.names().render(sql)).await;
+    let texts = harness.texts(&harness.sql(sql)).await;
     texts.iter().map(|text| serde_json::from_str(text).unwrap()).collect()
 }
 

@@ -7,13 +7,13 @@ use sendoff::{Emitted, Event, Message};
 
 use super::EmitHarness;
 use super::rows::{hex, ids, rows};
-use super::setup::{message, outbox};
+use super::setup::message;
 
 /// Commit: the message is in the outbox.
 pub async fn a_committed_message_is_there<H: EmitHarness>(harness: &H) {
     let message = message("order.placed").key("k");
     let mut tx = harness.begin().await;
-    let emitted = harness.emit(&outbox(harness), &mut tx, message.clone()).await.unwrap();
+    let emitted = harness.emit(&harness.outbox(), &mut tx, message.clone()).await.unwrap();
     assert_eq!(emitted, Emitted::Stored { id: message.id() });
     harness.commit(tx).await;
     let rows = rows(harness).await;
@@ -23,7 +23,7 @@ pub async fn a_committed_message_is_there<H: EmitHarness>(harness: &H) {
 
 /// Rollback: there is no message, whichever statement emitted it.
 pub async fn a_rolled_back_message_never_existed<H: EmitHarness>(harness: &H) {
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     let _ = harness.emit(&outbox, &mut tx, message("a")).await.unwrap();
     let _ = harness
@@ -55,10 +55,10 @@ pub async fn every_field_is_stored<H: EmitHarness>(harness: &H) {
     let bare = || Message::bytes("bare", "text/plain", "x");
     let mut tx = harness.begin().await;
     for message in [full(event()), bare(), full(event().repeatable())] {
-        let _ = harness.emit(&outbox(harness), &mut tx, message).await.unwrap();
+        let _ = harness.emit(&harness.outbox(), &mut tx, message).await.unwrap();
     }
     let many = vec![bare(), full(event().repeatable())];
-    let _ = harness.emit_many(&outbox(harness), &mut tx, many).await.unwrap();
+    let _ = harness.emit_many(&harness.outbox(), &mut tx, many).await.unwrap();
     harness.commit(tx).await;
 
     let rows = rows(harness).await;
@@ -97,7 +97,7 @@ pub async fn scheduled_messages_wait<H: EmitHarness>(harness: &H) {
         ]
     };
     let earlier = || message("b").available_at(SystemTime::UNIX_EPOCH);
-    let outbox = outbox(harness);
+    let outbox = harness.outbox();
     let mut tx = harness.begin().await;
     for message in later() {
         let _ = harness.emit(&outbox, &mut tx, message).await.unwrap();
@@ -109,7 +109,7 @@ pub async fn scheduled_messages_wait<H: EmitHarness>(harness: &H) {
         .unwrap();
     let _ = harness.emit(&outbox, &mut tx, earlier()).await.unwrap();
     harness.commit(tx).await;
-    let select = |table| harness.names().render(&format!("SELECT topic FROM outbox_{table}"));
+    let select = |table| harness.sql(&format!("SELECT topic FROM outbox_{table}"));
     assert_eq!(harness.texts(&select("waiting")).await, ["a"; 5]);
     assert_eq!(harness.texts(&select("message")).await, ["b"]);
     let early = "SELECT topic FROM outbox_waiting WHERE due_at IS NULL OR due_at < ";
@@ -118,10 +118,5 @@ pub async fn scheduled_messages_wait<H: EmitHarness>(harness: &H) {
         Dialect::Mysql => "UTC_TIMESTAMP() + INTERVAL 59 MINUTE",
         _ => "CAST((julianday('now') - 2440587.5) * 86400000000 AS INTEGER) + 3540000000",
     };
-    assert!(
-        harness
-            .texts(&harness.names().render(&format!("{early}{soon}")))
-            .await
-            .is_empty()
-    );
+    assert!(harness.texts(&harness.sql(&format!("{early}{soon}"))).await.is_empty());
 }

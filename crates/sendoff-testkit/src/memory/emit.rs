@@ -53,6 +53,19 @@ impl MemoryStore {
     }
 }
 
+impl MemoryStore {
+    /// Commits a small message of each of these topics.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn emit_topics(&self, topics: &[&str]) -> Result<()> {
+        let mut tx = self.begin().await?;
+        let message = |topic: &&str| Message::bytes(*topic, "text/plain", "x");
+        tx.emit(&topics.iter().map(message).collect::<Vec<_>>()).await?;
+        tx.commit().await
+    }
+}
+
 #[async_trait]
 impl EmitStore for MemoryStore {
     async fn begin(&self) -> Result<Box<dyn EmitTransaction>> {

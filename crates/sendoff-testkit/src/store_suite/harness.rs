@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use sendoff::Result;
-use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, WorkStore};
+use sendoff::store::{EmitStore, MigrateStore, OperateStore, RelayStore, StoreSettings, WorkStore};
+use sendoff::{BoxError, Error, ErrorKind, Result};
 
 /// What a store has, as far as stores may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +49,17 @@ impl Setup {
         inbox_retention: None,
         job_max_attempts: None,
     };
+
+    /// The settings of a store that is set up like this.
+    pub fn settings(&self) -> StoreSettings {
+        StoreSettings {
+            retention: self.keep_delivered.then_some(Duration::from_secs(86_400)),
+            dead_retention: self.dead_retention,
+            dedup_window: self.dedup_window,
+            inbox_retention: self.inbox_retention,
+            job_max_attempts: self.job_max_attempts,
+        }
+    }
 }
 
 /// Makes databases for a store's cases. A server that cannot be reached is an error: no case is skipped.
@@ -81,6 +92,50 @@ pub struct Subject {
     pub database: Arc<dyn Database>,
 }
 
+impl Subject {
+    /// A store without jobs.
+    pub fn new<S>(store: S, database: impl Database + 'static) -> Self
+    where
+        S: EmitStore + RelayStore + OperateStore + MigrateStore + 'static,
+    {
+        Self::of(Arc::new(store), Arc::new(database))
+    }
+
+    /// A store with jobs.
+    pub fn with_jobs<S>(store: S, database: impl Database + 'static) -> Self
+    where
+        S: EmitStore + RelayStore + OperateStore + MigrateStore + WorkStore + 'static,
+    {
+        let store = Arc::new(store);
+        Self {
+            work: Some(store.clone()),
+            ..Self::of(store, Arc::new(database))
+        }
+    }
+
+    fn of<S>(store: Arc<S>, database: Arc<dyn Database>) -> Self
+    where
+        S: EmitStore + RelayStore + OperateStore + MigrateStore + 'static,
+    {
+        Self {
+            emit: store.clone(),
+            relay: store.clone(),
+            operate: store.clone(),
+            work: None,
+            migrate: store,
+            database,
+        }
+    }
+}
+
+/// The error when a harness cannot do its part.
+pub fn harness_failed(error: impl Into<BoxError>) -> Error {
+    let error = error.into();
+    Error::new(ErrorKind::Backend, "the harness could not do its part")
+        .because(error.to_string())
+        .with_source(error)
+}
+
 /// The database behind a store under test.
 ///
 /// SQL is written with the default names (`outbox_…`); the harness puts those of the case in their place.
@@ -96,19 +151,28 @@ pub trait Database: Send + Sync {
     ///
     /// # Errors
     /// What the database says; [`sendoff::ErrorKind::Unsupported`] without [`Capabilities::sql`].
-    async fn execute(&self, sql: &str) -> Result<u64>;
+    async fn execute(&self, sql: &str) -> Result<u64> {
+        let _ = sql;
+        Err(no_sql())
+    }
 
     /// Runs SQL with the names that are in it, several statements if need be.
     ///
     /// # Errors
     /// As [`Database::execute`].
-    async fn run_script(&self, sql: &str) -> Result<()>;
+    async fn run_script(&self, sql: &str) -> Result<()> {
+        let _ = sql;
+        Err(no_sql())
+    }
 
     /// The rows of a query, each value as text.
     ///
     /// # Errors
     /// As [`Database::execute`].
-    async fn fetch(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>>;
+    async fn fetch(&self, sql: &str) -> Result<Vec<Vec<Option<String>>>> {
+        let _ = sql;
+        Err(no_sql())
+    }
 
     /// Empties the ready table and lets its numbers begin again, as in a database that was restored or truncated. What
     /// waits and what is dead stays.
@@ -125,4 +189,8 @@ pub trait Database: Send + Sync {
 
     /// The case has passed: the database is not needed any more.
     async fn discard(&self) {}
+}
+
+fn no_sql() -> Error {
+    Error::new(ErrorKind::Unsupported, "this store has no SQL").next_step("use its own commands")
 }

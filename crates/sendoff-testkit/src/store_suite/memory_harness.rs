@@ -1,9 +1,7 @@
 //! The suite on the store in memory.
 
-use std::sync::Arc;
-
 use async_trait::async_trait;
-use sendoff::{Error, ErrorKind, Result};
+use sendoff::Result;
 
 use super::{Capabilities, Database, Setup, StoreHarness, Subject};
 use crate::MemoryStore;
@@ -44,35 +42,11 @@ struct Memory(MemoryStore);
 #[async_trait]
 impl Database for Memory {
     async fn open(&self) -> Result<Subject> {
-        let store = Arc::new(self.0.clone());
-        Ok(Subject {
-            emit: store.clone(),
-            relay: store.clone(),
-            operate: store.clone(),
-            work: None,
-            migrate: store,
-            database: Arc::new(Self(self.0.clone())),
-        })
+        Ok(Subject::new(self.0.clone(), Self(self.0.clone())))
     }
 
     async fn set_back(&self) -> Result<()> {
         self.0.set_back();
         Ok(())
     }
-
-    async fn execute(&self, _: &str) -> Result<u64> {
-        Err(no_sql())
-    }
-
-    async fn run_script(&self, _: &str) -> Result<()> {
-        Err(no_sql())
-    }
-
-    async fn fetch(&self, _: &str) -> Result<Vec<Vec<Option<String>>>> {
-        Err(no_sql())
-    }
-}
-
-fn no_sql() -> Error {
-    Error::new(ErrorKind::Unsupported, "a store in memory knows no SQL").next_step("use its methods")
 }

@@ -65,6 +65,6 @@ mod work_fence;
 mod work_scene;
 mod work_storm;
 
-pub use harness::{Capabilities, Database, Setup, StoreHarness, Subject};
+pub use harness::{Capabilities, Database, Setup, StoreHarness, Subject, harness_failed};
 pub use memory_harness::MemoryHarness;
 pub use registry::run;

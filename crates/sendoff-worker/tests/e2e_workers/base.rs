@@ -135,8 +135,7 @@ pub(crate) fn open(url: &str, schema: &str) -> Result<Opened> {
         }
     }
     if url.starts_with("sqlite:") {
-        let mut config = SqliteConfig::new(path(url));
-        config.retention = RETENTION;
+        let config = SqliteConfig::new(path(url)).retention(RETENTION);
         return Ok(rooms(SqliteStore::new(config)?));
     }
     let names = Names::new(Some(schema), Names::PREFIX)?;

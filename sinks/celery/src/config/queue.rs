@@ -42,6 +42,7 @@ pub enum Argument {
 /// The type of an exchange.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum ExchangeType {
     /// Routes to the queues with exactly this binding key.
     #[default]
@@ -66,6 +67,7 @@ impl ExchangeType {
 /// The type of a queue.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum QueueType {
     /// RabbitMQ's default.
     #[default]

@@ -17,7 +17,7 @@ use sendoff::store::{Backlog, Stored, Summary};
 use sendoff::{Result, Uuid};
 
 pub(crate) use self::change::Act;
-pub(crate) use self::list_texts::ListTexts;
+pub(crate) use self::list_texts::list_texts;
 use crate::decode::{count, number, number_or_null, shown, to_time};
 use crate::error::odd_answer;
 use crate::store::Inner;

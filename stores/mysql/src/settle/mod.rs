@@ -45,7 +45,7 @@ impl Inner {
         let held = self.held_lanes(connection, WHAT, owner).await?;
         let asked: Vec<Lane> = epochs.keys().copied().collect();
         epochs.retain(|lane, epoch| held.get(lane) == Some(epoch));
-        let mut plan = SettlePlan::new(settlements, &epochs, self.config.retention.is_some());
+        let mut plan = SettlePlan::new(settlements, &epochs, self.config.settings.retention.is_some());
         if let Some(paused) = paused {
             plan.end_pauses(|name| paused.iter().any(|paused| paused == name));
         }

@@ -32,7 +32,7 @@ impl Inner {
             return Ok(SettleReport::default());
         }
         let epochs = SettlePlan::epochs(settlements);
-        let keeps = self.config.retention.is_some();
+        let keeps = self.config.settings.retention.is_some();
         let plan = SettlePlan::new(settlements, &epochs, keeps);
         let connection = self.settle_pool.get().await?;
         let report = if plan.only_delivered() && !keeps {
@@ -93,7 +93,7 @@ impl Inner {
         let held = lanes_in(&found.pop().unwrap_or_default())?;
         let lost = epochs.keys().copied().filter(|lane| !held.contains(lane)).collect();
         epochs.retain(|lane, _| held.contains(lane));
-        let mut plan = SettlePlan::new(settlements, &epochs, self.config.retention.is_some());
+        let mut plan = SettlePlan::new(settlements, &epochs, self.config.settings.retention.is_some());
         if let Some(rows) = paused {
             let paused: Vec<String> = topics_in(&rows)?;
             plan.end_pauses(|name| paused.iter().any(|paused| paused == name));

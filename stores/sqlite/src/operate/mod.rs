@@ -26,7 +26,7 @@ use sendoff::{Result, Uuid};
 
 pub(crate) use self::act::Batch;
 pub(crate) use self::filter::{as_asked, spellings};
-pub(crate) use self::list_texts::ListTexts;
+pub(crate) use self::list_texts::list_texts;
 pub(crate) use self::pause::paused;
 use crate::SqliteStore;
 

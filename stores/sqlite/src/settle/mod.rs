@@ -30,7 +30,7 @@ pub(crate) async fn settle(store: &Inner, owner: OwnerId, settlements: &[Settlem
         return Ok(SettleReport::default());
     }
     let (sql, settlements) = (store.sql.clone(), settlements.to_vec());
-    let keeps = store.config.retention.is_some();
+    let keeps = store.config.settings.retention.is_some();
     let work = move |connection: &mut Connection| {
         // Before the transaction: everybody else waits for the write lock.
         let epochs = SettlePlan::epochs(&settlements);

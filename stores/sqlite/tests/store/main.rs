@@ -12,6 +12,7 @@ mod limits;
 mod listen;
 mod migrate;
 mod operate;
+mod operate_retry;
 mod outbox;
 mod read;
 mod settle;

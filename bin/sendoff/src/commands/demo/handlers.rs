@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use sendoff::store::DeadReason;
 use sendoff::{Outgoing, Result};
 use sendoff_relay::{HookResult, Hooks};
@@ -73,15 +74,23 @@ impl Watch {
     }
 }
 
+#[async_trait]
 impl Hooks for Watch {
-    fn failed(&self, outgoing: &Arc<Outgoing>, _: &str, attempts: u32, error: &str, delay: Duration) -> HookResult {
+    async fn failed(
+        &self,
+        outgoing: &Arc<Outgoing>,
+        _: &str,
+        attempts: u32,
+        error: &str,
+        delay: Duration,
+    ) -> HookResult {
         let (topic, ms) = (&outgoing.topic, delay.as_millis());
         self.0
             .failed(format!("{topic}: {error}; attempt {} in {ms} ms", attempts + 1));
         Ok(())
     }
 
-    fn dead_lettered(&self, outgoing: &Arc<Outgoing>, _: &str, reason: DeadReason, error: &str) -> HookResult {
+    async fn dead_lettered(&self, outgoing: &Arc<Outgoing>, _: &str, reason: DeadReason, error: &str) -> HookResult {
         let (topic, reason) = (&outgoing.topic, reason.as_str());
         self.0
             .died(format!("{topic}: {error} ({reason}); kept as a dead letter"));

@@ -1,4 +1,6 @@
-//! The [`Sink`] trait and its duties.
+//! The [`Sink`] trait and its duties, and [`Middleware`] around it.
+
+mod middleware;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,6 +8,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 
 use crate::{Outgoing, Result};
+
+pub use middleware::{Middleware, Next};
 
 /// Why a sink did not deliver, as text for an operator.
 ///

@@ -2,24 +2,27 @@
 
 use std::sync::Arc;
 
+use super::Sink;
+use crate::{Outcome, Outgoing};
 use async_trait::async_trait;
-use sendoff::sink::Limits;
-use sendoff::{Outcome, Outgoing, Result, Sink};
 
-/// Wraps the publishing to every sink: to measure, to change or stop messages, or to fake failures in a test.
+/// Wraps the publishing to every sink: to trace, to change or stop messages, or to fake failures in a test.
 ///
 /// # Duties
 /// Those of [`Sink::publish`]: one outcome per message, in the order of the batch. A message that is not passed to
 /// [`Next::publish`] needs an outcome too. Only a confirmed message may have the outcome delivered. A panic counts as a
-/// panic of the sink.
+/// panic of the sink; code that only watches must contain its panics.
 ///
-/// The middleware that is added first is the outermost.
+/// # What it sees
+/// The middleware that is added first is the outermost. [`Next::publish`] returns one outcome per message, even if the
+/// sink hangs or miscounts. The future is dropped when the relay abandons the attempt, because its lease ended, and when
+/// the sink panics with a batch of several messages: the relay then sends each of them alone.
 ///
 /// ```
 /// use std::sync::Arc;
 /// use async_trait::async_trait;
 /// use sendoff::{Outcome, Outgoing};
-/// use sendoff_relay::{Middleware, Next};
+/// use sendoff::sink::{Middleware, Next};
 ///
 /// /// Never sends test orders.
 /// struct NoTestOrders;
@@ -49,14 +52,24 @@ pub trait Middleware: Send + Sync + 'static {
 
 /// The rest of the chain after a [`Middleware`]: further middleware, then the sink.
 pub struct Next<'a> {
-    wrapped: &'a Wrapped,
+    name: &'a str,
+    sink: &'a dyn Sink,
     rest: &'a [Arc<dyn Middleware>],
 }
 
-impl Next<'_> {
+impl<'a> Next<'a> {
+    /// The whole chain of a sink. The relay builds it; elsewhere it serves tests of a middleware.
+    pub fn new(name: &'a str, sink: &'a dyn Sink, chain: &'a [Arc<dyn Middleware>]) -> Self {
+        Self {
+            name,
+            sink,
+            rest: chain,
+        }
+    }
+
     /// The sink's name.
     pub fn sink(&self) -> &str {
-        &self.wrapped.name
+        self.name
     }
 
     /// Passes a batch on. An empty batch does not reach the sink.
@@ -65,56 +78,8 @@ impl Next<'_> {
             return Vec::new();
         }
         match self.rest {
-            [] => self.wrapped.sink.publish(batch).await,
-            [first, rest @ ..] => {
-                let next = Next {
-                    wrapped: self.wrapped,
-                    rest,
-                };
-                first.publish(batch, next).await
-            }
+            [] => self.sink.publish(batch).await,
+            [first, rest @ ..] => first.publish(batch, Next { rest, ..*self }).await,
         }
     }
-}
-
-/// A sink with its middleware.
-struct Wrapped {
-    name: String,
-    sink: Arc<dyn Sink>,
-    middleware: Arc<[Arc<dyn Middleware>]>,
-}
-
-#[async_trait]
-impl Sink for Wrapped {
-    async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
-        let whole = Next {
-            wrapped: self,
-            rest: &self.middleware,
-        };
-        whole.publish(batch).await
-    }
-
-    fn limits(&self) -> Limits {
-        self.sink.limits()
-    }
-
-    async fn check(&self) -> Result<()> {
-        self.sink.check().await
-    }
-
-    async fn close(&self) {
-        self.sink.close().await;
-    }
-}
-
-/// Wraps a sink in middleware.
-pub(crate) fn wrapped(name: &str, sink: Arc<dyn Sink>, middleware: &Arc<[Arc<dyn Middleware>]>) -> Arc<dyn Sink> {
-    if middleware.is_empty() {
-        return sink;
-    }
-    Arc::new(Wrapped {
-        name: name.to_owned(),
-        sink,
-        middleware: middleware.clone(),
-    })
 }
