@@ -1,4 +1,4 @@
-//! The consumer's side: handles a message once, even if it arrives several times.
+//! For consumers: handles a message once, even if it arrives several times.
 
 use uuid::Uuid;
 
@@ -10,9 +10,9 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a message that was already handled must not be handled again"]
 pub enum Once {
-    /// Handle it now, in the same transaction.
+    /// The message is new: handle it now, in the same transaction.
     First,
-    /// It was already handled: commit or roll back, and acknowledge it.
+    /// The message was already handled: commit or roll back, and acknowledge the message.
     Seen,
 }
 

@@ -31,7 +31,7 @@ impl fmt::Debug for Pattern {
 }
 
 impl Pattern {
-    /// Whether `topic` matches.
+    /// Whether the pattern matches `topic`.
     pub fn matches(&self, topic: &str) -> bool {
         self.matcher.is_match(topic)
     }

@@ -7,7 +7,7 @@ use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::written::{Moment, WrittenFilter};
 
-/// The names that [`parse_filter`] knows, each with its meaning.
+/// The filter names that [`parse_filter`] accepts, each with its meaning.
 pub const FILTER_NAMES: &[(&str, &str)] = &[
     ("id", "this id; may be given several times"),
     (

@@ -1,4 +1,4 @@
-//! The application's code around publishing.
+//! Middleware: code of the application around publishing.
 
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ use sendoff::{Outcome, Outgoing, Result, Sink};
 /// ```
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
-    /// Publishes a batch, usually with [`Next::publish`].
+    /// Publishes a batch. Most middleware calls [`Next::publish`].
     async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome>;
 }
 
@@ -54,12 +54,12 @@ pub struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// The sink's name.
+    /// The name of the sink.
     pub fn sink(&self) -> &str {
         &self.wrapped.name
     }
 
-    /// Passes a batch on. An empty batch does not reach the sink.
+    /// Passes a batch to the rest of the chain. An empty batch does not reach the sink.
     pub async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if batch.is_empty() {
             return Vec::new();

@@ -7,18 +7,18 @@ use sendoff::{Error, ErrorKind, Result};
 
 use crate::{Files, Words};
 
-/// `sslmode`.
+/// The values of `sslmode` in a database URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Not encrypted.
+    /// The connection is not encrypted.
     Disable,
-    /// Encrypted if the server supports it; `allow` means the same.
+    /// The connection is encrypted if the server supports it; `allow` means the same.
     Prefer,
-    /// Encrypted; the server is not verified.
+    /// The connection is encrypted; the server is not verified.
     Require,
-    /// Encrypted; the certificate must come from a trusted CA.
+    /// The connection is encrypted; the server's certificate must come from a trusted CA.
     VerifyCa,
-    /// Encrypted; the certificate must come from a trusted CA and be for this host.
+    /// The connection is encrypted; the server's certificate must come from a trusted CA and be for this host.
     VerifyFull,
 }
 
@@ -43,7 +43,7 @@ impl Mode {
         })
     }
 
-    /// The default when the URL has no `sslmode`: a connection to another machine is encrypted, and the server is
+    /// The default when the URL has no `sslmode`. A connection to another machine is encrypted, and the server is
     /// verified.
     pub fn default_for(is_local: bool) -> Self {
         if is_local { Self::Prefer } else { Self::VerifyFull }
@@ -53,13 +53,13 @@ impl Mode {
 /// The TLS parameters of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsParams {
-    /// `sslmode`.
+    /// The parameter `sslmode`.
     pub mode: Option<Mode>,
-    /// `sslrootcert`: certificates (PEM) of the CAs to trust; `None` or `system`: the system's.
+    /// The parameter `sslrootcert`: a PEM file with the CAs to trust. `None` or `system`: the system's CAs.
     pub root_cert: Option<PathBuf>,
-    /// `sslcert`: the client certificate (PEM).
+    /// The parameter `sslcert`: a PEM file with the client certificate.
     pub cert: Option<PathBuf>,
-    /// `sslkey`: the key of the client certificate (PEM).
+    /// The parameter `sslkey`: a PEM file with the key of the client certificate.
     pub key: Option<PathBuf>,
 }
 

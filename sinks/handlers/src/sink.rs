@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::HandlersBuilder;
 use crate::handler::Handler;
 
-/// The sink: handlers by topic.
+/// A sink that calls handlers of the application, selected by topic.
 pub struct Handlers {
     registered: Vec<(Pattern, Arc<dyn Handler>)>,
     running: Arc<Semaphore>,
@@ -42,7 +42,7 @@ impl Handlers {
         self.concurrency
     }
 
-    /// How long a handler may take. A relay must wait longer than this for a batch.
+    /// How long a handler may take. The relay's timeout of a batch must be longer.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }

@@ -15,7 +15,7 @@ use url::Url;
 /// The content of a field is percent-encoded, so that it cannot add a path segment or a parameter. If the whole URL is
 /// one field, for example `{header:endpoint}`, it is used as it is.
 ///
-/// It is printed and serialised without its user, its password and its parameters.
+/// An endpoint is printed and serialised without its user, its password and its parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Kept);
 
@@ -26,7 +26,7 @@ enum Kept {
 }
 
 impl Endpoint {
-    /// Parses a URL.
+    /// Parses the URL of an endpoint.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`]. The error does not quote the text, which may hold a password.

@@ -38,7 +38,7 @@ enum Kept {
 }
 
 impl HeaderTemplate {
-    /// Parses a text.
+    /// Parses a header value.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`]. The error does not quote the text, which may be a secret.

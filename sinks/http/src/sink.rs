@@ -52,7 +52,7 @@ pub struct HttpSink {
 }
 
 impl HttpSink {
-    /// Reads the secrets and the certificates. The first request connects.
+    /// Creates the sink, and reads its secrets and certificates. The first request connects.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used.

@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode;
 
-/// The SASL mechanism.
+/// The SASL mechanism: how the sink proves its password to the broker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Mechanism {
-    /// Sends the password itself.
+    /// `PLAIN`: sends the password itself.
     #[default]
     #[serde(rename = "PLAIN")]
     Plain,
-    /// A proof of the password; needs the feature `ssl`.
+    /// `SCRAM-SHA-256`: sends a proof of the password. Needs the feature `ssl`.
     #[serde(rename = "SCRAM-SHA-256")]
     ScramSha256,
-    /// A proof of the password; needs the feature `ssl`.
+    /// `SCRAM-SHA-512`: sends a proof of the password. Needs the feature `ssl`.
     #[serde(rename = "SCRAM-SHA-512")]
     ScramSha512,
 }
@@ -30,15 +30,15 @@ pub enum Compression {
     /// No compression.
     #[default]
     None,
-    /// Fast.
+    /// Fast compression with LZ4.
     Lz4,
-    /// Fast.
+    /// Fast compression with Snappy.
     Snappy,
-    /// Slower and smaller.
+    /// Compression with gzip: slower, with smaller results.
     Gzip,
 }
 
-/// The cluster, the topic and the login.
+/// Settings of the Kafka sink: the cluster, the topic and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KafkaConfig {
@@ -47,7 +47,8 @@ pub struct KafkaConfig {
     /// The topic of a message; `{topic}` unless set. Kafka allows letters, digits, `.`, `_` and `-`.
     #[serde(default = "topic")]
     pub topic: Template,
-    /// The record's key, which selects the partition; the message's ordering key unless set, and no key if it has none.
+    /// The record's key, which selects the partition. Unless set, it is the message's ordering key, or none if the
+    /// message has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Template>,
     /// The format of messages: `raw` unless set.
@@ -62,10 +63,10 @@ pub struct KafkaConfig {
     /// The largest record in bytes; 1000000 unless set, which is also the default of brokers.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: u32,
-    /// The user.
+    /// The user to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The user's password.
+    /// The password of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// The SASL mechanism: `PLAIN` unless set.
@@ -77,13 +78,14 @@ pub struct KafkaConfig {
     /// How long to try to connect before the sink counts as down; 3 s unless set.
     #[serde(default = "connect_timeout", with = "duration")]
     pub connect_timeout: Duration,
-    /// How long a message may take, including the client's own attempts to send it again; 5 s unless set.
+    /// How long a message may take to be acknowledged, including the client's own attempts to send it again; 5 s unless
+    /// set.
     #[serde(default = "ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
 }
 
 impl KafkaConfig {
-    /// The settings for a cluster, all others with their defaults.
+    /// The settings for this cluster; all other settings have their defaults.
     pub fn new(brokers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             brokers: brokers.into_iter().map(Into::into).collect(),
@@ -102,7 +104,7 @@ impl KafkaConfig {
         }
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the Kafka sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values; [`ErrorKind::Unsupported`] for encryption that was not built

@@ -12,7 +12,7 @@ const MOST: usize = 200;
 /// Why a command has no usable answer, and what that means for the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lack {
-    /// This outcome, regardless of the other commands.
+    /// The message has this outcome, regardless of the other commands.
     Settled(Outcome),
     /// The user may run the command, but not on this key or channel.
     Denied(Reason),
@@ -23,7 +23,7 @@ pub enum Lack {
 }
 
 impl Lack {
-    /// The fate of a message, if messages have different keys.
+    /// The result for the message, if each message has its own key.
     pub fn fate(self) -> Fate {
         match self {
             Self::Settled(outcome) => Fate::Settled(outcome),

@@ -9,13 +9,13 @@ use crate::error::is_conflict;
 /// How often a transaction is begun before its error reaches the caller.
 const MOST: u32 = 12;
 
-/// Counts the attempts at one transaction.
+/// Counts the attempts of one transaction.
 #[derive(Debug, Default)]
 pub struct Attempts(u32);
 
 impl Attempts {
-    /// Whether to try again after this error. Waits for a moment that grows, and that differs between those who met, so
-    /// that they do not meet again.
+    /// Whether to try again after this error. It waits a growing, random time before it returns, so that conflicting
+    /// transactions do not conflict again.
     pub async fn again(&mut self, error: &Error) -> bool {
         self.0 += 1;
         if self.0 >= MOST || !is_conflict(error) {

@@ -28,7 +28,7 @@ const FRESH_NUMBERS: &str = "/*!80003 , information_schema_stats_expiry = 0 */";
 /// Whether the server takes writes.
 const IS_READ_ONLY: &str = "SELECT @@global.read_only";
 
-/// How to connect. The only place that knows about transport.
+/// Opens connections to MySQL. Only this type knows about transport.
 #[derive(Debug, Clone)]
 pub struct Connector {
     hosts: Arc<[Host]>,
@@ -49,7 +49,7 @@ struct Host {
 }
 
 impl Connector {
-    /// How to connect with these settings.
+    /// Creates a connector with these settings.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when they cannot be used.

@@ -51,7 +51,7 @@ mod tls;
 mod url;
 mod work;
 
-/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+/// Connections to the database, for stores of other tables. Transport, limits and errors are handled here only.
 pub mod connection {
     pub use crate::conflict::Attempts;
     pub use crate::connect::Connector;

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use sendoff::emit::Names;
 
-/// The settings of a [`crate::PostgresStore`].
+/// Settings of a [`crate::PostgresStore`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PostgresConfig {
-    /// Where the database is: a URL or a list of `key=value`, as libpq takes them.
+    /// The address of the database: a URL or a list of `key=value`, in libpq's format.
     pub url: String,
-    /// Where the outbox's tables are.
+    /// The names of the outbox's tables.
     pub names: Names,
     /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
     pub retention: Option<Duration>,
@@ -21,16 +21,16 @@ pub struct PostgresConfig {
     pub dedup_window: Option<Duration>,
     /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
     pub inbox_retention: Option<Duration>,
-    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
+    /// The default number of attempts of a job; `None`: the setting in the tables, 5 by default.
     pub job_max_attempts: Option<u16>,
-    /// Whether to be woken by `LISTEN`. It takes a direct connection: switch it off behind a pooler that gives out a
-    /// connection per transaction. Polling finds all messages anyway.
+    /// Whether notifications (`LISTEN`) wake the relay. This needs a direct connection: disable it behind a pooler that
+    /// gives out a connection per transaction. Polling finds all messages anyway.
     pub listen: bool,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
+    /// How long one call may take. The client measures the time, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
-    /// What the connections are called in `pg_stat_activity`.
+    /// The name of the connections in `pg_stat_activity`.
     pub application_name: String,
 }
 
@@ -59,43 +59,45 @@ impl PostgresConfig {
         self
     }
 
-    /// Keeps delivered messages this long.
+    /// Sets how long delivered messages are kept.
     #[must_use]
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Keeps dead letters this long.
+    /// Sets how long dead letters are kept.
     #[must_use]
     pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
         self.dead_retention = retention;
         self
     }
 
-    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
-    /// counts for all producers.
+    /// Sets how long idempotency keys are kept. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention), so it applies to all producers.
     #[must_use]
     pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
         self.dedup_window = window;
         self
     }
 
-    /// Keeps inbox records this long, in the same way.
+    /// Sets how long inbox records are kept. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention).
     #[must_use]
     pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
         self.inbox_retention = window;
         self
     }
 
-    /// Tries a job that has no limit of its own this often, in the same way.
+    /// Sets the default number of attempts of a job. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention).
     #[must_use]
     pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
         self.job_max_attempts = most;
         self
     }
 
-    /// Switches `LISTEN` on or off.
+    /// Sets whether notifications (`LISTEN`) wake the relay.
     #[must_use]
     pub fn listen(mut self, listen: bool) -> Self {
         self.listen = listen;
@@ -116,7 +118,7 @@ impl PostgresConfig {
         self
     }
 
-    /// Sets the name in `pg_stat_activity`.
+    /// Sets the name of the connections in `pg_stat_activity`.
     #[must_use]
     pub fn application_name(mut self, name: impl Into<String>) -> Self {
         self.application_name = name.into();

@@ -23,7 +23,7 @@ type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 /// The next step when a server does not answer a new connection in time.
 const CONNECT_SLOW: &str = "check that the database is running and reachable, or raise connect_timeout";
 
-/// How to connect. The only place that knows about transport.
+/// Opens connections to PostgreSQL. Only this type knows about transport.
 #[derive(Clone)]
 pub struct Connector {
     /// The driver's settings for each host.
@@ -35,7 +35,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// How to connect with these settings.
+    /// Creates a connector with these settings.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when they cannot be used.

@@ -66,7 +66,7 @@ mod url;
 mod verify;
 mod work;
 
-/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+/// Connections to the database, for stores of other tables. Transport, limits and errors are handled here only.
 pub mod connection {
     pub use crate::connect::Connector;
     pub use crate::pipeline::{Param, Statement};

@@ -20,7 +20,7 @@ thread_local! {
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Makes a connection, and every later one of this thread, wait so long for a lock.
+/// Sets how long a connection, and every later connection of this thread, waits for a lock.
 ///
 /// # Errors
 /// When SQLite refuses the handler.

@@ -6,14 +6,14 @@ use std::time::Duration;
 use sendoff::emit::Names;
 use sendoff::{Error, ErrorKind, Result};
 
-/// The settings of a [`crate::SqliteStore`].
+/// Settings of a [`crate::SqliteStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The database file. `sendoff migrate` creates it; nothing else does, so that a mistyped path is found out.
+    /// The path of the database file. Only `sendoff migrate` creates the file, so that a mistyped path is an error.
     pub path: PathBuf,
-    /// What the tables are called. SQLite has no schemas, so only the prefix may be set.
+    /// The names of the tables. SQLite has no schemas, so only the prefix can be set.
     pub names: Names,
     /// How long delivered messages are kept; `None`: they are deleted when they are delivered.
     pub retention: Option<Duration>,
@@ -23,9 +23,9 @@ pub struct SqliteConfig {
     pub dedup_window: Option<Duration>,
     /// How long inbox records are kept; `None`: the setting in the tables, 30 days by default.
     pub inbox_retention: Option<Duration>,
-    /// How often a job is tried that has no limit of its own; `None`: the setting in the tables, 5 by default.
+    /// The default number of attempts of a job; `None`: the setting in the tables, 5 by default.
     pub job_max_attempts: Option<u16>,
-    /// How long to wait for another program's transaction before giving up with [`ErrorKind::Busy`].
+    /// How long to wait for another program's transaction, before the call fails with [`ErrorKind::Busy`].
     pub busy_timeout: Duration,
 }
 
@@ -50,38 +50,40 @@ impl SqliteConfig {
         self
     }
 
-    /// Keeps delivered messages this long.
+    /// Sets how long delivered messages are kept.
     pub fn retention(mut self, retention: Option<Duration>) -> Self {
         self.retention = retention;
         self
     }
 
-    /// Keeps dead letters this long.
+    /// Sets how long dead letters are kept.
     pub fn dead_retention(mut self, retention: Option<Duration>) -> Self {
         self.dead_retention = retention;
         self
     }
 
-    /// Keeps idempotency keys this long. [Written into the tables](sendoff::store::MigrateStore::write_retention), it
-    /// counts for all producers.
+    /// Sets how long idempotency keys are kept. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention), so it applies to all producers.
     pub fn dedup_window(mut self, window: Option<Duration>) -> Self {
         self.dedup_window = window;
         self
     }
 
-    /// Keeps inbox records this long, in the same way.
+    /// Sets how long inbox records are kept. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention).
     pub fn inbox_retention(mut self, window: Option<Duration>) -> Self {
         self.inbox_retention = window;
         self
     }
 
-    /// Tries a job that has no limit of its own this often, in the same way.
+    /// Sets the default number of attempts of a job. The value is [written into the
+    /// tables](sendoff::store::MigrateStore::write_retention).
     pub fn job_max_attempts(mut self, most: Option<u16>) -> Self {
         self.job_max_attempts = most;
         self
     }
 
-    /// Sets the time limit for another program's transaction.
+    /// Sets how long to wait for another program's transaction.
     pub fn busy_timeout(mut self, timeout: Duration) -> Self {
         self.busy_timeout = timeout;
         self

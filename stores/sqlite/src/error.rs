@@ -3,7 +3,7 @@
 use rusqlite::ErrorCode;
 use sendoff::{Error, ErrorKind};
 
-/// What failed, with why and what to do next.
+/// An error that says what failed, why, and what to do next.
 pub fn explain(what: &str, error: rusqlite::Error) -> Error {
     let (kind, next) = judge(&error);
     let because = match &error {
@@ -17,7 +17,7 @@ pub fn explain(what: &str, error: rusqlite::Error) -> Error {
         .with_source(error)
 }
 
-/// Whether the file may have been damaged, moved or replaced under the connection, so that it has to be opened anew.
+/// Whether the file may have been damaged, moved or replaced, so that a new connection must be opened.
 pub fn breaks_connection(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),

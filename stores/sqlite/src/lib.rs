@@ -47,7 +47,7 @@ mod store;
 mod work;
 mod worker;
 
-/// What stores of other tables in the same file need: waiting for the write lock, and errors, are understood in one place.
+/// What stores of other tables in the same file need. Waiting for the write lock and errors are handled here only.
 pub mod connection {
     pub use crate::busy::wait_for_locks;
     pub use crate::error::{breaks_connection, explain};

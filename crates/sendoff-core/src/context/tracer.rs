@@ -2,15 +2,16 @@
 
 use crate::{Outcome, Outgoing};
 
-/// Traces messages to their sinks. A relay calls it before each attempt, on its hot path: return quickly.
+/// Traces deliveries. A relay calls it before each attempt, so it must return quickly.
 pub trait DeliveryTracer: Send + Sync + 'static {
-    /// A message is about to be handed to the sink of this delivery. [`Outgoing::attempts`] counts the
-    /// failed attempts before it. `None`: this attempt is not traced.
+    /// Called before a message is handed to `sink`. [`Outgoing::attempts`] counts the failed attempts so far. Return
+    /// `None` if this attempt is not traced.
     fn publishing(&self, outgoing: &Outgoing, sink: &str) -> Option<Box<dyn TracedAttempt>>;
 }
 
-/// An attempt in progress. If the relay abandons the attempt, it is dropped without an answer: its outcome is unknown.
+/// One traced attempt. If the relay abandons the attempt, this value is dropped without a call of
+/// [`answered`](TracedAttempt::answered): the outcome is unknown.
 pub trait TracedAttempt: Send {
-    /// The sink answered.
+    /// Called with the outcome of the attempt.
     fn answered(self: Box<Self>, outcome: &Outcome);
 }

@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 
 use crate::{BoxError, Error, ErrorKind, Message, Result};
 
-/// Runs after a message's row was written, inside the caller's transaction. The caller gets its error and decides
-/// whether to roll back.
+/// A hook that runs after a message's row was written, inside the caller's transaction. The caller gets the hook's
+/// error and decides whether to roll back.
 pub type CreatedHook = dyn Fn(&Message) -> Result<(), BoxError> + Send + Sync;
 
 /// An asynchronous [`CreatedHook`].

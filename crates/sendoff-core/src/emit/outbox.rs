@@ -52,27 +52,28 @@ impl fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// The outbox with the default table names.
+    /// An outbox with the default table names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An outbox with other names, limits or hooks.
+    /// A builder, for an outbox with other names, limits or hooks.
     pub fn builder() -> OutboxBuilder {
         OutboxBuilder::default()
     }
 
-    /// Where its tables are.
+    /// The names of the outbox's tables.
     pub fn names(&self) -> &Names {
         &self.0.names
     }
 
-    /// The wake source of this outbox: pass it to a relay in the same process.
+    /// The wake source of this outbox. A relay in the same process can use it.
     pub fn waker(&self) -> &Waker {
         &self.0.waker
     }
 
-    /// Wakes the relay. Call it after the commit; without it, messages are delivered later, never lost.
+    /// Wakes the relay in the same process. Call it after the commit. Without it, messages are delivered with the next
+    /// poll; none is lost.
     pub fn wake(&self) {
         self.0.waker.wake();
     }
@@ -147,7 +148,7 @@ impl Outbox {
             .unwrap_or_else(|| Err(driver_is_async()))
     }
 
-    /// The message with the context headers that an emit would add, for messages that are not sent by the outbox.
+    /// The message with the context headers that an emit would add. For messages that the outbox does not emit itself.
     #[must_use]
     pub fn with_context(&self, message: impl Into<Message>) -> Message {
         let mut message = message.into();
@@ -201,7 +202,8 @@ impl Outbox {
         }
     }
 
-    /// The ids that hold the idempotency keys of the messages, or their own ids, in order.
+    /// Emits on PostgreSQL. Returns an id for each message, in order: its own id, or for a duplicate the id of the
+    /// first message.
     async fn emit_postgres<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.postgres;
         let own_ids = || messages.iter().map(|message| message.id).collect();
@@ -223,8 +225,9 @@ impl Outbox {
         Ok(own_ids())
     }
 
-    /// As [`Self::emit_postgres`]. SQLite runs in this process: a second statement costs no round trip, and the
-    /// transaction holds the write lock, so that no other writer comes between taking the key and emitting.
+    /// Emits on SQLite, and returns ids as [`Self::emit_postgres`]. SQLite runs in this process, so a second statement
+    /// costs no round trip. The transaction holds the write lock, so no other writer comes between taking the key and
+    /// emitting.
     async fn emit_sqlite<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.sqlite;
         if messages.len() > 1 && messages.iter().all(|message| message.idempotency_key.is_none()) {
@@ -249,8 +252,8 @@ impl Outbox {
         Ok(holders)
     }
 
-    /// As [`Self::emit_postgres`]. A message with an idempotency key or a schedule takes its own statement, a procedure
-    /// call: MySQL has no statement that both writes and returns rows.
+    /// Emits on MySQL, and returns ids as [`Self::emit_postgres`]. A message with an idempotency key or a schedule
+    /// needs its own statement, a procedure call: MySQL has no statement that both writes and returns rows.
     async fn emit_mysql<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.mysql;
         let mut holders = Vec::with_capacity(messages.len());
@@ -277,12 +280,12 @@ impl Outbox {
     }
 }
 
-/// Whether a plain INSERT writes the message.
+/// Whether a plain INSERT can write the message.
 fn is_plain(message: &Message) -> bool {
     message.idempotency_key.is_none() && message.available.is_none()
 }
 
-/// Whether the message has a delay, which counts from the statement.
+/// Whether the message has a delay. A delay counts from the statement.
 fn is_delayed(message: &Message) -> bool {
     matches!(message.available, Some(Schedule::In(delay)) if !delay.is_zero())
 }

@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Headers, Message, Result};
 /// The longest topic, key, idempotency key, content type or aggregate name, in bytes.
 const LONGEST_NAME: usize = 1024;
 
-/// The most headers, and the most bytes of headers as JSON, that every database accepts.
+/// The largest number of headers, and the most bytes of headers as JSON, that every database accepts.
 const MOST_HEADERS: usize = 256;
 const HEADER_BYTES: usize = 64 << 10;
 

@@ -6,16 +6,16 @@ use async_trait::async_trait;
 
 use crate::Result;
 
-/// One migration, as plain SQL with the configured names.
+/// One migration, as SQL with the configured table names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// Its number, from 1.
+    /// The number of the migration, from 1.
     pub version: u32,
-    /// Its name.
+    /// The name of the migration.
     pub name: &'static str,
-    /// Its SQL.
+    /// The SQL of the migration.
     pub sql: String,
-    /// The statement that records it in the migration table.
+    /// The SQL statement that records the migration in the migration table.
     pub note: String,
 }
 
@@ -31,7 +31,7 @@ pub struct MigrationState {
 /// Creates and updates the tables. The outbox records applied migrations in its own table.
 #[async_trait]
 pub trait MigrateStore: Send + Sync {
-    /// All migrations, in order.
+    /// All migrations of this program, in order.
     fn migrations(&self) -> Vec<Migration>;
 
     /// The SQL to run before the first missing migration: creates the schema and the migration table, if they do not
@@ -100,8 +100,8 @@ pub trait MigrateStore: Send + Sync {
     }
 }
 
-/// Names and values of the settings in the tables, for those that are configured: the deduplication window and the inbox
-/// retention in whole seconds, at least 1, and the attempts of a job that has no limit of its own, at least 1.
+/// Names and values of the settings in the tables, as far as they are configured: the deduplication window and the
+/// inbox retention in whole seconds, at least 1, and the default number of attempts of a job, at least 1.
 pub fn table_settings(
     dedup: Option<Duration>,
     inbox: Option<Duration>,

@@ -1,4 +1,4 @@
-//! Cursors: where a list continues, as a text that only fits the same list.
+//! Cursors: a text says where a list continues. It is valid only for the same list.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use super::ListOrder;
 use super::stream::Key;
 use crate::written::WrittenFilter;
 
-/// The first byte, so that a later version can tell its own cursors.
+/// The first byte of a cursor, so that a later version can recognise cursors of this version.
 const VERSION: u8 = 1;
 const LENGTH: usize = 1 + 8 + 8 + 8 + 8 + 4;
 

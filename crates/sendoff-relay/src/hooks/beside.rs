@@ -18,7 +18,7 @@ const WAITING: usize = 10_000;
 /// How long a stopping relay waits for queued calls.
 const LAST_CALLS: Duration = Duration::from_secs(5);
 
-/// The same as [`Hooks`], for slow work such as a call to another service.
+/// Asynchronous [`Hooks`], for slow work such as a call to another service.
 ///
 /// Each value has its own task, which makes the calls one after the other, in order. Up to 10 000 calls can be queued;
 /// further ones are dropped and counted, so that slow hooks do not delay deliveries. A stopping relay waits up to 5 s for
@@ -42,7 +42,7 @@ const LAST_CALLS: Duration = Duration::from_secs(5);
 /// ```
 #[async_trait]
 pub trait AsyncHooks: Send + Sync + 'static {
-    /// A sink confirmed a delivery.
+    /// Called after a sink confirmed a delivery.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -51,7 +51,7 @@ pub trait AsyncHooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// An attempt failed, as in [`Hooks::failed`].
+    /// Called after an attempt failed; see [`Hooks::failed`].
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -67,7 +67,7 @@ pub trait AsyncHooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// A delivery becomes a dead letter, as in [`Hooks::dead_lettered`].
+    /// Called when a delivery becomes a dead letter; see [`Hooks::dead_lettered`].
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -76,7 +76,7 @@ pub trait AsyncHooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// These dead letters are written, as in [`Hooks::dead_lettered_batch`].
+    /// Called after a batch of dead letters was written; see [`Hooks::dead_lettered_batch`].
     ///
     /// # Errors
     /// The error is logged and counted.

@@ -8,7 +8,7 @@ use crate::Observer;
 
 use super::{AsyncHooks, HookResult, Hooks};
 
-/// Counts failures of hooks since the relay was built. Clones share the counters.
+/// Counts failures of hooks since the relay was built. All clones share the counters.
 #[derive(Debug, Clone, Default)]
 pub struct HookCounts(Arc<Counters>);
 
@@ -19,19 +19,19 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// A snapshot of [`HookCounts`].
+/// The failures of hooks at one moment, read from [`HookCounts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HookFailures {
-    /// Calls that returned an error.
+    /// Calls of hooks that returned an error.
     pub failed: u64,
-    /// Calls that panicked.
+    /// Calls of hooks that panicked.
     pub panicked: u64,
     /// Calls of asynchronous hooks that were not made, because too many calls were queued.
     pub dropped: u64,
 }
 
 impl HookCounts {
-    /// The current numbers.
+    /// Reads the current numbers.
     pub fn read(&self) -> HookFailures {
         HookFailures {
             failed: self.0.failed.load(Ordering::Relaxed),

@@ -1,4 +1,4 @@
-//! Calls into the application. Errors and panics there do not stop the relay.
+//! Calls hooks of the application. Errors and panics in a hook do not stop the relay.
 
 mod beside;
 mod list;
@@ -19,21 +19,21 @@ pub type HookResult = Result<(), BoxError>;
 /// A delivery that became a dead letter.
 #[derive(Debug, Clone)]
 pub struct DeadLetter {
-    /// The message.
+    /// The dead message.
     pub outgoing: Arc<Outgoing>,
     /// The sink; empty when the message could not be routed.
     pub sink: Arc<str>,
-    /// Why, as a code.
+    /// The reason, as a code.
     pub reason: DeadReason,
-    /// Why, as text for people.
+    /// The reason, as text for people.
     pub error: String,
 }
 
 /// Notifies the application of results. The relay calls hooks on its own task, one after the other: return quickly, and
 /// do longer work elsewhere or with [`AsyncHooks`]. An error or a panic is logged and counted, and the relay continues.
 ///
-/// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result, another
-/// relay works on the message again and calls its hooks again.
+/// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result,
+/// another relay works on the message again and calls its hooks again.
 ///
 /// ```
 /// use std::sync::{Arc, atomic::{AtomicU64, Ordering}};
@@ -51,7 +51,7 @@ pub struct DeadLetter {
 /// }
 /// ```
 pub trait Hooks: Send + Sync + 'static {
-    /// A sink confirmed a delivery.
+    /// Called after a sink confirmed a delivery.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -60,8 +60,8 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Attempt number `attempts` failed; the next one follows after `delay`. Not called for the last attempt, after which
-    /// the delivery is dead.
+    /// Called after attempt number `attempts` failed; the next attempt follows after `delay`. Not called after the last
+    /// attempt, which makes the delivery dead.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -70,7 +70,7 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// A delivery becomes a dead letter. It is not written yet.
+    /// Called when a delivery becomes a dead letter, before the dead letter is written.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -79,7 +79,8 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// These dead letters were written together; there is at least one. Use this to send one alert instead of thousands.
+    /// Called after dead letters were written together, with at least one. Use this to send one alert instead of
+    /// thousands.
     ///
     /// # Errors
     /// The error is logged and counted.

@@ -57,7 +57,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts to build a relay on `store`.
+    /// Starts to build a relay that reads from `store`.
     pub fn builder(store: Arc<dyn RelayStore>) -> RelayBuilder {
         RelayBuilder {
             store,
@@ -107,13 +107,13 @@ impl Relay {
         }
     }
 
-    /// Its sinks, by name.
+    /// The relay's sinks, by name.
     pub fn sinks(&self) -> Vec<(Arc<str>, Arc<dyn Sink>)> {
         let sinks = self.plan.sinks.iter();
         sinks.map(|sink| (sink.name.clone(), sink.sink.clone())).collect()
     }
 
-    /// Counters of failures in its hooks.
+    /// The counters of failures in the relay's hooks.
     pub fn hook_counts(&self) -> HookCounts {
         self.hooks.counts.clone()
     }
@@ -137,7 +137,7 @@ impl Relay {
     }
 }
 
-/// Sets up a [`Relay`].
+/// Builds a [`Relay`].
 #[must_use]
 pub struct RelayBuilder {
     store: Arc<dyn RelayStore>,
@@ -157,32 +157,32 @@ pub struct RelayBuilder {
 }
 
 impl RelayBuilder {
-    /// Sets the name that operators see, such as host and process id. It need not be unique.
+    /// Sets the relay's name for operators, such as host and process id. It need not be unique.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Adds a sink.
+    /// Adds a sink under a name.
     pub fn sink(mut self, name: impl Into<String>, sink: Arc<dyn Sink>) -> Self {
         self.sinks.push((name.into(), sink));
         self
     }
 
-    /// Sets how a sink is called.
+    /// Sets the limits of a sink: batch size, concurrency, timeout and rate.
     pub fn sink_settings(mut self, name: impl Into<String>, settings: SinkSettings) -> Self {
         self.sink_settings.push((name.into(), settings));
         self
     }
 
-    /// Sends topics that match `pattern` to these sinks, as separate deliveries. The first matching route counts; a message
-    /// that no route of a live relay matches becomes a dead letter.
+    /// Sends topics that match `pattern` to these sinks, as separate deliveries. The first matching route applies. A
+    /// message without a matching route at any live relay becomes a dead letter.
     pub fn route(mut self, pattern: Pattern, to: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.routes.push((pattern, to.into_iter().map(Into::into).collect()));
         self
     }
 
-    /// Sets retries and order for topics that match `pattern`. The first match counts.
+    /// Sets retries and order for topics that match `pattern`. The first matching pattern applies.
     pub fn topic(mut self, pattern: Pattern, policy: TopicPolicy) -> Self {
         self.topics.push((pattern, policy));
         self
@@ -194,25 +194,25 @@ impl RelayBuilder {
         self
     }
 
-    /// Adds hooks.
+    /// Adds hooks of the application.
     pub fn hooks(mut self, hooks: Arc<dyn Hooks>) -> Self {
         self.hooks.hooks.push(hooks);
         self
     }
 
-    /// Adds asynchronous hooks.
+    /// Adds asynchronous hooks of the application.
     pub fn async_hooks(mut self, hooks: Arc<dyn AsyncHooks>) -> Self {
         self.hooks.beside.push(hooks);
         self
     }
 
-    /// Sets the observer; a relay has at most one.
+    /// Sets the observer. A relay has at most one.
     pub fn observer(mut self, observer: Arc<dyn Observer>) -> Self {
         self.hooks.observer = Some(observer);
         self
     }
 
-    /// Adds middleware around publishing to every sink; the first added is called first.
+    /// Adds middleware around publishing to every sink. The middleware that is added first is called first.
     pub fn middleware(mut self, middleware: Arc<dyn Middleware>) -> Self {
         self.middleware.push(middleware);
         self
@@ -230,8 +230,8 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets the source of owner ids, for repeatable simulations. Elsewhere they are random: two relays with the same id would
-    /// settle messages of each other.
+    /// Sets the source of owner ids, for repeatable simulations. In production, ids must be random: two relays with the
+    /// same id would settle each other's messages.
     #[doc(hidden)]
     pub fn owners(mut self, owners: impl Fn() -> OwnerId + Send + Sync + 'static) -> Self {
         self.owners = Arc::new(owners);

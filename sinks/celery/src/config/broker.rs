@@ -17,7 +17,7 @@ pub(crate) enum Broker {
 }
 
 impl CeleryConfig {
-    /// Checks the settings.
+    /// Checks the settings of the Celery sink.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`], with the allowed values.

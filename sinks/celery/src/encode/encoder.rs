@@ -33,7 +33,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder with these settings.
+    /// Creates an encoder with these settings.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for contradictory settings, an unknown time zone, or priority steps that are not
@@ -67,13 +67,13 @@ impl Encoder {
         })
     }
 
-    /// The settings.
+    /// The settings of the encoder.
     pub fn config(&self) -> &CeleryConfig {
         &self.config
     }
 
-    /// The message of a task that is sent at `now`. `now` only decides how much time is left until the task is due and
-    /// until it expires.
+    /// Encodes a task that is sent at `now`. `now` only decides how much time is left until the task is due and until
+    /// it expires.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`], permanently, when the task cannot be sent.
@@ -120,7 +120,7 @@ impl Encoder {
         })
     }
 
-    /// How long, from `now`, the task stays in the outbox because its eta is further away than `hold_eta`.
+    /// How long, from `now`, a task stays in the outbox because its eta is further away than `hold_eta`.
     ///
     /// # Errors
     /// As [`Encoder::encode`].

@@ -10,29 +10,29 @@ use crate::CeleryConfig;
 use crate::config::{ExchangeType, RouteConfig};
 use crate::error::invalid;
 
-/// The routing options of a task itself.
+/// The routing options that a task has itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The queue.
+    /// The queue that the task asks for.
     pub queue: Option<String>,
-    /// The exchange.
+    /// The exchange that the task asks for.
     pub exchange: Option<String>,
-    /// The type of the exchange.
+    /// The type of the exchange that the task asks for.
     pub exchange_type: Option<ExchangeType>,
-    /// The routing key.
+    /// The routing key that the task asks for.
     pub routing_key: Option<String>,
 }
 
 /// The result of routing a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// The address.
+    /// The address of the task.
     pub destination: Destination,
-    /// The matching route, with its other settings.
+    /// The matching entry of `task_routes`, with its other settings.
     pub matched: Option<RouteConfig>,
 }
 
-/// Routes tasks.
+/// Routes tasks to queues, like Celery.
 #[derive(Debug, Clone)]
 pub struct Router {
     config: CeleryConfig,
@@ -41,7 +41,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router with these settings.
+    /// Creates a router with these settings.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when two queues or two routes have the same name.
@@ -68,7 +68,7 @@ impl Router {
         })
     }
 
-    /// Routes a task. `delay` is the time until it is due, in seconds, if it has an eta.
+    /// Routes a task. `delay` is the number of seconds until the task is due, if it has an eta.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for a queue that is not in the settings if missing ones are not created, and for
