@@ -67,8 +67,8 @@ impl Operator {
     pub async fn show(&self, id: Uuid) -> Result<MessageView> {
         MessageView::of_deliveries(self.store.find(id).await?).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no message {id}"))
-                .because("it was never committed, or it was delivered and is not kept")
-                .next_step("to keep delivered messages for a while, set a retention in [database]")
+                .because("the message was never committed, or it was delivered and is not kept")
+                .next_step("check the id; to keep delivered messages for a while, set `retention` in [database]")
         })
     }
 
@@ -92,7 +92,7 @@ impl Operator {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("message {id} is not a dead letter"))
                     .because(format!("its status is {}", status.as_str()))
-                    .next_step("show it as a message instead"),
+                    .next_step(format!("run `sendoff show {id}`")),
             );
         }
         Ok(message)

@@ -23,11 +23,11 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Parses the value of `sslmode`.
+    /// Parses the value of `sslmode`. `usable` lists the values that the store supports, for the next step of the error.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an unknown value. The error does not quote it.
-    pub fn parse(word: &str) -> Result<Self> {
+    pub fn parse(word: &str, usable: &str) -> Result<Self> {
         Ok(match word {
             "disable" => Self::Disable,
             "allow" | "prefer" => Self::Prefer,
@@ -35,10 +35,8 @@ impl Mode {
             "verify-ca" => Self::VerifyCa,
             "verify-full" => Self::VerifyFull,
             _ => {
-                return Err(
-                    Error::new(ErrorKind::Invalid, "the database URL has an unknown sslmode")
-                        .next_step("use disable, prefer, require, verify-ca or verify-full"),
-                );
+                return Err(Error::new(ErrorKind::Invalid, "unknown sslmode in the database URL")
+                    .next_step(format!("use {usable}")));
             }
         })
     }
@@ -64,13 +62,13 @@ pub struct TlsParams {
 }
 
 impl TlsParams {
-    /// Takes one parameter of the URL. Returns whether it is a TLS parameter.
+    /// Takes one parameter of the URL. Returns whether it is a TLS parameter. `usable` is as in [`Mode::parse`].
     ///
     /// # Errors
     /// As [`Mode::parse`].
-    pub fn take(&mut self, name: &str, value: &str) -> Result<bool> {
+    pub fn take(&mut self, name: &str, value: &str, usable: &str) -> Result<bool> {
         match name {
-            "sslmode" => self.mode = Some(Mode::parse(value)?),
+            "sslmode" => self.mode = Some(Mode::parse(value, usable)?),
             "sslrootcert" => self.root_cert = Some(value.into()),
             "sslcert" => self.cert = Some(value.into()),
             "sslkey" => self.key = Some(value.into()),
@@ -116,8 +114,9 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_is_refused_without_being_quoted() {
-        let error = TlsParams::default().take("sslmode", "hunter2").unwrap_err();
+        let error = TlsParams::default().take("sslmode", "hunter2", "disable").unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"));
-        assert!(!TlsParams::default().take("user", "hunter2").unwrap());
+        assert_eq!(error.next(), Some("use disable"));
+        assert!(!TlsParams::default().take("user", "hunter2", "disable").unwrap());
     }
 }

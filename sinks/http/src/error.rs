@@ -8,6 +8,9 @@ use sendoff::{Error, ErrorKind, Outcome};
 use crate::answer::Shared;
 use crate::guard::Refused;
 
+/// What to do about a server that cannot be reached.
+pub(crate) const CHECK_SERVER: &str = "check that the server is running and that `url` of the sink is correct";
+
 /// The outcome of a request without an answer. `limit` is the timeout.
 pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limit: Duration) -> Outcome {
     if let Some(refused) = refused(error) {
@@ -56,7 +59,7 @@ pub(crate) fn is_of_the_connection(error: &reqwest::Error) -> bool {
 fn unreachable(why: &str, origin: &str, shared: Shared) -> Outcome {
     let said = format!("cannot connect to {origin}: {why}");
     if shared.origin {
-        Outcome::SinkDown(format!("{said} (check that it runs, and url of the sink; messages are deferred)").into())
+        Outcome::SinkDown(format!("{said} ({CHECK_SERVER}; messages are deferred)").into())
     } else {
         Outcome::Temporary(format!("{said} (the message is tried again)").into())
     }
@@ -113,8 +116,8 @@ pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
         ErrorKind::Unreachable
     };
     let next = match refused {
-        Some(_) => "if this is intended, add its network to allow_private of the sink",
-        None => "check that it runs, and url of the sink",
+        Some(_) => "if this is intended, add the network of the address to allow_private of the sink",
+        None => CHECK_SERVER,
     };
     let why = root(&error);
     let why = why.split(" (if this is intended").next().unwrap_or_default().to_owned();

@@ -86,7 +86,7 @@ impl Connect {
                         "the database file was replaced; opening the new one"
                     );
                     if is_cut_off {
-                        return Err(self.is_replaced("in the middle of a transaction"));
+                        return Err(self.is_replaced("during a transaction"));
                     }
                 }
             }
@@ -107,7 +107,9 @@ impl Connect {
         let before = At::path(&self.path);
         let connection = self.connect()?;
         match (before, At::path(&self.path)) {
-            (At::File(before), At::File(after)) if before != after => Err(self.is_replaced("while it was opened")),
+            (At::File(before), At::File(after)) if before != after => {
+                Err(self.is_replaced("while it was being opened"))
+            }
             (_, At::File(file)) => Ok(Opened { connection, file }),
             (_, At::Nothing) => Err(self.is_gone()),
             (_, At::Unknown) => Ok(Opened { connection, file: None }),
@@ -116,14 +118,14 @@ impl Connect {
 
     fn is_replaced(&self, when: &str) -> Error {
         Error::new(ErrorKind::Unreachable, "the database file was replaced")
-            .because(format!("there is another file at {} {when}", self.path.display()))
-            .next_step("try again: the new file will be opened")
+            .because(format!("{} was replaced by another file {when}", self.path.display()))
+            .next_step("try again: the store will open the new file")
     }
 
     fn is_gone(&self) -> Error {
         Error::new(ErrorKind::Unreachable, "the database file was removed")
-            .because(format!("there is no file at {} any more", self.path.display()))
-            .next_step("restore the file; see the documentation of the SQLite store for restoring backups")
+            .because(format!("{} no longer exists", self.path.display()))
+            .next_step("restore the file as docs/stores/sqlite.md describes")
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -133,7 +135,7 @@ impl Connect {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         } else if !self.path.exists() {
             return Err(Error::new(ErrorKind::SchemaMissing, "the database file does not exist")
-                .because(format!("there is no file at {}", self.path.display()))
+                .because(format!("{} does not exist", self.path.display()))
                 .next_step("check the path, or run `sendoff migrate` to create it"));
         }
         Connection::open_with_flags(&self.path, flags)

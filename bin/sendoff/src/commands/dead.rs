@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List dead letters, the last to die first
+    /// List dead letters, those that died last first
     Ls {
         #[command(flatten)]
         filter: FilterArgs,
@@ -31,9 +31,9 @@ enum Command {
         /// Message id
         id: Uuid,
     },
-    /// Retry dead letters: due now; attempts reset to 0; in order per key
+    /// Retry dead letters: due now; attempts reset to 0; order per key is kept
     Retry(BulkArgs),
-    /// Delete dead letters permanently; messages that they blocked continue
+    /// Delete dead letters permanently; messages blocked behind them become due
     Discard(BulkArgs),
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Args {
 enum Command {
     /// List jobs, oldest first
     Ls {
-        /// Only this state: pending, running, retry, completed or failed
+        /// Only jobs in this state: pending, running, retry, completed or failed
         #[arg(long, value_name = "STATE")]
         state: Option<JobState>,
         #[command(flatten)]

@@ -13,7 +13,7 @@ use crate::store::Store;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// Print the SQL; change nothing
+    /// Print the SQL that would run; change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(subcommand)]
@@ -22,11 +22,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 enum Command {
-    /// Show the state of the tables; exit code 4 unless they are at the version this program needs
+    /// Show the version of the tables; exit code 4 unless it is the version that this program needs
     Status,
     /// Print SQL that creates PostgreSQL roles for emitting, relaying, operating and reading
     Roles {
-        /// Run it, as the owner of the tables with the right to create roles; safe to run again
+        /// Run the SQL, as the owner of the tables with the right to create roles; safe to repeat
         #[arg(long)]
         apply: bool,
     },

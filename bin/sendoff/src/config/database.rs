@@ -82,9 +82,9 @@ impl Database {
     pub(crate) fn url(&self) -> Result<&DatabaseUrl> {
         self.found.as_ref().ok_or_else(|| {
             Error::new(ErrorKind::Invalid, "no database is configured")
-                .because("neither the configuration file nor the environment names one")
+                .because("there is no `url` in [database], no SENDOFF_DATABASE__URL and no --database")
                 .next_step(
-                    "set url in [database] of sendoff.toml (`sendoff init` writes one), or SENDOFF_DATABASE__URL",
+                    "set `url` in [database] of sendoff.toml (`sendoff init` writes one), or set SENDOFF_DATABASE__URL",
                 )
         })
     }

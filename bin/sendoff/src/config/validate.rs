@@ -152,6 +152,6 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
 
 fn twice(what: &str, pattern: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("a second [[{what}]] matches {pattern:?}"))
-        .because("the first match applies, so this one would never apply")
-        .next_step("merge the two")
+        .because("the first section that matches applies, so the second one would never apply")
+        .next_step("merge the two sections, or change one pattern")
 }

@@ -311,7 +311,7 @@ async fn run<A, Tx: OutboxTx<A>>(
         .map_err(|error| {
             Error::new(ErrorKind::Backend, "cannot write the message to the outbox")
                 .because(said_by(&*error))
-                .next_step("roll back; if the table is missing, run `sendoff migrate`; if denied, grant the emit role")
+                .next_step("roll back; if the table is missing, run `sendoff migrate`; if access is denied, grant the emit role")
                 .with_source(error)
         })
 }
@@ -321,12 +321,12 @@ fn answer_is_short(message: &Message) -> Error {
         ErrorKind::Backend,
         format!("the database did not confirm message {}", message.id),
     )
-    .because("its answer has too few rows")
-    .next_step("roll back and emit again; check that the outbox's functions and tables are of one version")
+    .because("the answer of the database has too few rows")
+    .next_step("roll back and emit again; if it happens again, check the tables with `sendoff migrate status`")
 }
 
 fn driver_is_async() -> Error {
     Error::new(ErrorKind::Unsupported, "a blocking emit cannot wait")
-        .because("the driver or a created hook is asynchronous")
-        .next_step("roll back, and use emit(…).await")
+        .because("the driver, or a hook registered with `on_created_async`, is asynchronous")
+        .next_step("roll back, and call `emit(…).await` instead")
 }

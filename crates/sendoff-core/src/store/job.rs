@@ -145,7 +145,7 @@ impl FromStr for JobState {
         let states = [Self::Pending, Self::Running, Self::Retry, Self::Completed, Self::Failed];
         let found = states.into_iter().find(|state| state.as_str() == word);
         found.ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("jobs have no state {word:?}"))
+            Error::new(ErrorKind::Invalid, format!("unknown job state {word:?}"))
                 .next_step("use pending, running, retry, completed or failed")
         })
     }

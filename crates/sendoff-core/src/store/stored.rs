@@ -91,7 +91,7 @@ impl Stored {
         let headers = row.lossy(at.headers);
         Ok(Self {
             status: Status::named(&status)
-                .ok_or_else(|| Error::new(ErrorKind::Backend, format!("messages have no status {status:?}")))?,
+                .ok_or_else(|| Error::new(ErrorKind::Backend, format!("unknown message status {status:?}")))?,
             id: row.uuid(at.id),
             topic: row.lossy(at.topic).unwrap_or_default(),
             sink: row.lossy(at.sink).unwrap_or_default(),
