@@ -270,7 +270,7 @@ impl Task {
         if OPTIONS.contains(&name) {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("a stamp cannot have the name {name:?}"))
-                    .because("that is the name of an option")
+                    .because("an option of tasks has this name")
                     .next_step("choose another name"),
             );
         }

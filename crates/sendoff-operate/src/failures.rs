@@ -140,7 +140,7 @@ impl Operator {
             }
         }
         Err(Error::new(ErrorKind::NotFound, format!("there is no group {id:?}"))
-            .because("its failures were retried, delivered or discarded, or the id is of another group")
+            .because("the failures of the group were retried, delivered or discarded, or the id is wrong")
             .next_step("list the groups with `sendoff failures`"))
     }
 }

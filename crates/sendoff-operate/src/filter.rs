@@ -88,7 +88,7 @@ pub(crate) fn validate(filter: &Filter) -> Result<()> {
         match text.as_deref() {
             Some("") => {
                 return Err(Error::new(ErrorKind::Invalid, format!("the filter {name} is empty"))
-                    .next_step("give it a value, or leave it out"));
+                    .next_step("give the filter a value, or leave it out"));
             }
             Some(text) if text.contains('\0') => {
                 return Err(Error::new(
@@ -96,7 +96,7 @@ pub(crate) fn validate(filter: &Filter) -> Result<()> {
                     format!("the filter {name} contains a NUL character"),
                 )
                 .because("databases cannot compare it as text")
-                .next_step("search for text without it"));
+                .next_step("search for text without NUL"));
             }
             Some(_) | None => {}
         }

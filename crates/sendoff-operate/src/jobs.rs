@@ -118,7 +118,7 @@ impl JobOperator {
         let found = self.store.find_job(id).await?;
         found.and_then(JobView::of).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no job {id}"))
-                .because("it is completed, was discarded, or was never committed")
+                .because("the job is completed, was discarded, or was never committed")
                 .next_step("list jobs with `sendoff jobs ls`")
         })
     }
@@ -222,7 +222,7 @@ fn check(filter: &Filter) -> Result<()> {
     if filter.reason.is_some() || filter.died_from.is_some() || filter.died_until.is_some() {
         return Err(
             Error::new(ErrorKind::Invalid, "jobs have neither a reason nor a time of death")
-                .because("they fail and are not dead letters")
+                .because("jobs fail; they do not become dead letters")
                 .next_step(
                     "leave out reason, died_from and died_until; `sendoff jobs ls --state failed` lists failed jobs",
                 ),
@@ -238,6 +238,6 @@ fn check(filter: &Filter) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Invalid, "jobs have neither a status nor a sink")
-        .because("no relay delivers them")
+        .because("no relay delivers jobs")
         .next_step("leave out status and sink; `sendoff jobs ls --state` selects by state"))
 }

@@ -32,8 +32,8 @@ impl KnownNames {
             Some(nearest) => format!("did you mean {nearest}? ({known})"),
             None => known,
         };
-        Err(Error::new(ErrorKind::Invalid, format!("no {kind} is called {name:?}"))
-            .because("neither the configuration nor a running relay has it")
+        Err(Error::new(ErrorKind::Invalid, format!("unknown {kind} {name:?}"))
+            .because(format!("neither the configuration nor a running relay has this {kind}"))
             .next_step(next))
     }
 

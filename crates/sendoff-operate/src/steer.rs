@@ -129,7 +129,7 @@ impl Operator {
         if released == 0 {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("no dead letter blocks the key {key:?}"))
-                    .because("it was released or retried already, or its head is still being retried")
+                    .because("the dead letter was released or retried already, or the failed message is still being retried")
                     .next_step("list blocked keys with `sendoff keys ls`"),
             );
         }

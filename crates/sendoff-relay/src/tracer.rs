@@ -45,7 +45,7 @@ impl Attempts {
 fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     let done = catch_unwind(AssertUnwindSafe(call));
     if done.is_err() {
-        tracing::error!(event = "tracer_panicked", "a tracer panicked; the relay continues");
+        tracing::error!(event = "tracer_panicked", "tracer panicked; the relay continues");
     }
     done.ok()
 }

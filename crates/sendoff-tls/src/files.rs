@@ -115,7 +115,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 pub(crate) fn unusable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{what} cannot be used"))
+    Error::new(ErrorKind::Invalid, format!("cannot use {what}"))
         .because(error.to_string())
         .next_step("use PEM files that this process can read")
         .with_source(error)

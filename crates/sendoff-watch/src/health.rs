@@ -118,7 +118,7 @@ impl Health {
                 event = "row_stray",
                 lane,
                 seq,
-                "no relay reads the lane or number of this row: it is not delivered until it is emitted again"
+                "row is never delivered: no relay reads its lane or number; emit the message again"
             );
         }
     }

@@ -122,7 +122,7 @@ impl Watch {
             };
             let listener = TcpListener::bind(listen).await.map_err(refused)?;
             let bound = listener.local_addr().map_err(refused)?;
-            tracing::info!(event = "watch_listening", address = %bound, "metrics and probes are served");
+            tracing::info!(event = "watch_listening", address = %bound, "serving metrics and probes");
             address = Some(bound);
             tasks.spawn(serve::serve(self.clone(), listener));
         }

@@ -180,7 +180,7 @@ impl From<Error> for Refusal {
         Self {
             kind: error.kind(),
             what: error.what().to_owned(),
-            why: error.why().unwrap_or("its settings cannot be used").to_owned(),
+            why: error.why().unwrap_or("the settings of the sink are invalid").to_owned(),
             next: error.next().unwrap_or("correct the settings of the sink").to_owned(),
         }
     }

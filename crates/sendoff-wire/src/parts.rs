@@ -154,7 +154,7 @@ impl Parts {
             tracing::debug!(
                 event = "batch_broke",
                 messages = broken,
-                "connection broke; sending again in smaller parts"
+                "connection broke during a batch; sending it again in smaller parts"
             );
             self.size.broke(part.len());
         } else {

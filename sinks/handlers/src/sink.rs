@@ -107,7 +107,7 @@ async fn run(handler: Arc<dyn Handler>, outgoing: Arc<Outgoing>, limit: Duration
                 .into(),
         ),
         Err(_panic) => {
-            tracing::error!(event = "handler_panicked", %id, topic, "a handler panicked; the message is retried");
+            tracing::error!(event = "handler_panicked", %id, topic, "handler panicked; the message is retried");
             Outcome::Temporary("the handler panicked (see the relay's standard error)".into())
         }
     }

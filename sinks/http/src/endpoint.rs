@@ -128,7 +128,7 @@ impl Target {
         }
         http(Url::parse(&text).map_err(|error| error.to_string())).map_err(|why| {
             format!(
-                "the URL of the message cannot be used: {why} (correct url of the sink, or emit \
+                "the URL of the message cannot be used: {why} (correct `url` of the sink, or emit \
                                     the message with other values)"
             )
         })

@@ -24,7 +24,7 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limi
         };
         return Outcome::Permanent(
             format!(
-                "the request to {origin} cannot be built: {why} (correct url and headers of \
+                "the request to {origin} cannot be built: {why} (correct `url` and `headers` of \
                                            the sink, or the message, then retry it)"
             )
             .into(),
@@ -79,7 +79,9 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
     let said = format!("not sent: {origin} is too slow: {why}");
     if shared.origin {
         Outcome::SinkDown(
-            format!("{said} (make the endpoint faster, or raise the timeouts of the sink; messages are deferred)")
+            format!(
+                "{said} (make the endpoint faster, or raise `request_timeout` of the sink; messages are deferred)"
+            )
                 .into(),
         )
     } else {
@@ -90,7 +92,7 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
 /// Not sent, because the settings do not allow a body of this size.
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
     let next =
-        "raise max_message_bytes of the sink if the endpoint accepts it, then retry the message, or send a reference";
+        "raise `max_message_bytes` of the sink if the endpoint accepts it, then retry the message, or send a reference";
     Outcome::Permanent(format!("the message's body has {size} bytes, and {limit} are allowed ({next})").into())
 }
 
@@ -102,7 +104,7 @@ pub(crate) fn too_many_headers(count: usize, most: usize) -> Outcome {
 
 /// Not sent, because the settings do not allow headers of this size.
 pub(crate) fn headers_too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_header_bytes of the sink if the endpoint accepts it, then retry the message, or move data \
+    let next = "raise `max_header_bytes` of the sink if the endpoint accepts it, then retry the message, or move data \
                 to the payload";
     Outcome::Permanent(format!("the message's headers have {size} bytes, and {limit} are allowed ({next})").into())
 }
@@ -116,7 +118,7 @@ pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
         ErrorKind::Unreachable
     };
     let next = match refused {
-        Some(_) => "if this is intended, add the network of the address to allow_private of the sink",
+        Some(_) => "if this is intended, add the network of the address to `allow_private` of the sink",
         None => CHECK_SERVER,
     };
     let why = root(&error);

@@ -164,7 +164,7 @@ impl Sink for KafkaSink {
             tracing::debug!(
                 event = "batch_broke",
                 messages = broken.len(),
-                "the brokers refused the batch; sending again in smaller parts"
+                "brokers refused the batch; sending it again in smaller parts"
             );
             let again = self.send(&self.single, broken.iter().map(|place| &batch[*place])).await;
             for (place, fate) in broken.into_iter().zip(again) {

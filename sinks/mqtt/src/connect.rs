@@ -132,7 +132,7 @@ fn check_length(size: usize) -> Result<()> {
 fn unwritable(error: MqttError) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        "client_id, user or password of the MQTT sink cannot be used",
+        "`client_id`, `user` or `password` of the MQTT sink is invalid",
     )
     .because(error.to_string())
     .next_step("use text without control characters")

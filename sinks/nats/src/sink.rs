@@ -80,7 +80,7 @@ impl NatsSink {
 
     async fn check_jetstream(&self, link: &Link) -> Result<()> {
         let what = "the NATS sink cannot use JetStream";
-        let enable = "enable JetStream on the server and for the account, or set mode = \"core\" of the sink";
+        let enable = "enable JetStream on the server and for the account, or set `mode = \"core\"` of the sink";
         match lookup::ask(&link.jetstream, "INFO", &()).await {
             Ok(Answer { error: None, .. }) => {}
             Ok(Answer {
@@ -127,7 +127,7 @@ impl NatsSink {
         Err(
             Error::new(ErrorKind::Unreachable, "JetStream of the NATS sink does not answer")
                 .because(format!("no answer within {:?}", lookup::PATIENCE))
-                .next_step("check the leader of the cluster, domain of the sink, and the permissions of the account"),
+                .next_step("check the leader of the cluster, `domain` of the sink, and the permissions of the account"),
         )
     }
 }

@@ -70,7 +70,7 @@ impl Commander {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")
                 .because("the connection broke, or the answer took too long")
-                .next_step("check that Redis runs, and the network")),
+                .next_step("check that Redis is running, and check the network")),
         }
     }
 

@@ -21,7 +21,7 @@ impl Attempts {
         if self.0 >= MOST || !is_conflict(error) {
             return false;
         }
-        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "a transaction conflicted with another one; trying again");
+        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "transaction conflicted with another one; will retry");
         let longest = 1_u64 << self.0.min(7);
         tokio::time::sleep(Duration::from_micros(fastrand::u64(0..=longest * 1000))).await;
         true

@@ -160,7 +160,7 @@ impl Host {
 
 fn read_only(what: &str) -> Error {
     Error::new(ErrorKind::Unreachable, what)
-        .because("every host of the URL that answers is read-only")
+        .because("all hosts in the URL that answered are read-only")
         .next_step("wait until a failover completes, or add the primary to the URL")
 }
 

@@ -30,10 +30,10 @@ impl Inner {
         filed.unwrap_or_else(|error| {
             // In an outage everything fails, and the relay tells.
             if error.kind() == ErrorKind::Unreachable {
-                tracing::debug!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
+                tracing::debug!(event = "schedule_failed", %error, "cannot move scheduled messages to outbox_waiting; will retry");
                 return 0;
             }
-            tracing::warn!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
+            tracing::warn!(event = "schedule_failed", %error, "cannot move scheduled messages to outbox_waiting; will retry");
             0
         })
     }

@@ -61,7 +61,7 @@ impl Guard {
         if self.has_names.swap(false, Ordering::Relaxed) {
             tracing::warn!(
                 event = "no_named_locks",
-                "the server has no named locks: a stopped relay is replaced only after its connection times out"
+                "server has no named locks: a relay that stopped responding is replaced only after its connection times out"
             );
         }
     }

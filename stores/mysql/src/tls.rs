@@ -65,9 +65,9 @@ fn identity(params: &TlsParams) -> Result<Option<ClientIdentity>> {
 fn without_host(what: &str) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        format!("{what} is not offered for MySQL and MariaDB"),
+        format!("{what} is not supported for MySQL and MariaDB"),
     )
-    .because("the driver checks a certificate together with the host name, or not at all")
+    .because("the MySQL driver can only check a certificate together with the host name")
     .next_step("use sslmode=verify-full with sslrootcert, and the host name in the certificate")
 }
 

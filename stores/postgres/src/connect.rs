@@ -95,7 +95,7 @@ impl Connector {
         let (client, connection) = self.dial().await?;
         let driver = tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(event = "connection_ended", %error, "a connection to the database ended");
+                tracing::debug!(event = "connection_ended", %error, "connection to the database ended");
             }
         });
         Ok(Session {

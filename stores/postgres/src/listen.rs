@@ -58,7 +58,7 @@ impl Inner {
         if !works {
             tracing::warn!(
                 event = "listen_silent",
-                "notifications do not arrive on this connection, probably because of a pooler; using polling only; set listen = false"
+                "notifications do not arrive, probably because of a connection pooler; the relay only polls; set listen = false in [database]"
             );
             return Ok(None);
         }
@@ -111,7 +111,7 @@ impl WakeListener for Listener {
             }
             None => Err(Error::new(ErrorKind::Unreachable, "the listening connection ended")
                 .because("the database closed the connection")
-                .next_step("listen again; polling continues meanwhile")),
+                .next_step("call listen again; the relay polls in the meantime")),
         }
     }
 }

@@ -32,7 +32,7 @@ impl PostgresStore {
             waker.woken().await;
             tokio::time::sleep(DEBOUNCE).await;
             if let Err(error) = self.notify(&channel).await {
-                tracing::debug!(event = "notify_failed", %error, "relays were not woken; they will find the messages when they poll");
+                tracing::debug!(event = "notify_failed", %error, "cannot notify relays; they find the messages when they poll");
                 tokio::time::sleep(PAUSE).await;
             }
         }

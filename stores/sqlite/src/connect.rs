@@ -83,7 +83,7 @@ impl Connect {
                     *open = None;
                     tracing::debug!(
                         event = "file_replaced",
-                        "the database file was replaced; opening the new one"
+                        "database file was replaced; opening the new file"
                     );
                     if is_cut_off {
                         return Err(self.is_replaced("during a transaction"));
@@ -160,7 +160,7 @@ impl Connect {
         if mode != "wal" {
             let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
             if mode != "wal" {
-                tracing::warn!(event = "wal_refused", %mode, "the database cannot use a write-ahead log: reads and writes block each other");
+                tracing::warn!(event = "wal_refused", %mode, "database cannot use a write-ahead log, so reads and writes block each other");
             }
         }
         Ok(())

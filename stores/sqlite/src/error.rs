@@ -58,7 +58,7 @@ fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
         | ErrorCode::OperationAborted
         | ErrorCode::SchemaChanged => (
             ErrorKind::Busy,
-            "another program holds the write lock; trying again; keep its transactions short",
+            "another program holds the write lock; the call is retried; keep the program's transactions short",
         ),
         ErrorCode::CannotOpen => (ErrorKind::Unreachable, "check that the path and its folder exist and are writable"),
         ErrorCode::SystemIoFailure => (ErrorKind::Unreachable, "check the disk and its file system"),

@@ -87,16 +87,16 @@ impl Holder {
         let Self { pid, name, is_stopped } = self;
         if *pid == own {
             let said = "this process itself holds the write lock, in another transaction".to_owned();
-            return (said, "trying again; keep transactions short".to_owned());
+            return (said, "the call is retried; keep transactions short".to_owned());
         }
         let name = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         if *is_stopped {
             let said = format!("process {pid}{name} holds the write lock and is stopped");
-            let next = format!("continue it (kill -CONT {pid}) or end it: until then no other process can write");
+            let next = format!("continue the process (kill -CONT {pid}) or end it; until then no other process can write");
             return (said, next);
         }
         let said = format!("process {pid}{name} holds the write lock");
-        (said, "trying again; keep that process's transactions short".to_owned())
+        (said, "the call is retried; keep that process's transactions short".to_owned())
     }
 }
 

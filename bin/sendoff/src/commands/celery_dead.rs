@@ -58,15 +58,15 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         Command::Retry { ids, all, limit } => {
             if ids.is_empty() && !all {
                 return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
-                    .because("without an id, all of them would be retried")
-                    .next_step("give their ids, or use --all")
+                    .because("without an id, all dead letters would be retried")
+                    .next_step("give the ids of dead letters, or use --all")
                     .into());
             }
             let retried = outbox.retry_dead((!all).then_some(ids.as_slice()), limit).await?;
             if retried == 0 && !all {
                 return Err(Error::new(ErrorKind::NotFound, "none of these is a dead letter")
                     .because("celery_outbox_dead_letter has no rows with these ids")
-                    .next_step("look up the ids in that table")
+                    .next_step("look up the column `id` in celery_outbox_dead_letter")
                     .into());
             }
             if session.output.json {

@@ -156,7 +156,7 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
     if args.sink.is_none() && celeries.next().is_some() {
         return Err(
             Error::new(ErrorKind::Invalid, "several sinks of type celery are configured")
-                .because("the relay sends to one broker")
+                .because("celery-relay sends to one broker")
                 .next_step("choose one with --sink NAME"),
         );
     }

@@ -71,7 +71,7 @@ const DISCARD: Change = Change {
 
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a dead letter")
-        .because("they were already retried or discarded, or are not dead")
+        .because("these messages were already retried or discarded, or never died")
         .next_step("check with `sendoff dead ls` or `sendoff show ID`")
 }
 

@@ -186,7 +186,7 @@ const DISCARD: Change = Change {
 
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a failed job")
-        .because("they were already retried, or never failed")
+        .because("these jobs were already retried or discarded, or never failed")
         .next_step("check with `sendoff jobs ls --state failed`")
 }
 

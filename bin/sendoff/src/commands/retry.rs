@@ -32,8 +32,8 @@ const DUE: Change = Change {
     question: |count| format!("Make {count} messages due now?"),
     none: || {
         Error::new(ErrorKind::NotFound, "none of these messages can be retried now")
-            .because("they are due already, blocked, delivered or dead, or do not exist")
-            .next_step("check with `sendoff show ID`")
+            .because("these messages are due already, blocked, delivered or dead, or do not exist")
+            .next_step("check the status with `sendoff show ID`")
     },
 };
 

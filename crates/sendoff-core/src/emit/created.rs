@@ -29,7 +29,7 @@ impl Created {
                 format!("a created hook rejected the message {}", message.id),
             )
             .because(error.to_string())
-            .next_step("the row is written: roll the transaction back, or commit it to send the message anyway")
+            .next_step("roll the transaction back; if you commit it, the message is sent, because its row is written")
             .with_source(error)
         })
     }

@@ -33,7 +33,7 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
             "it has {} bytes and the limit is {max_payload_bytes}",
             message.payload.len()
         ))
-        .next_step("store it elsewhere and send a reference, or raise max_payload_bytes"));
+        .next_step("store the data elsewhere and send a reference, or raise max_payload_bytes"));
     }
     if message.max_attempts == Some(0) || message.max_attempts.is_some_and(|limit| i16::try_from(limit).is_err()) {
         return Err(Error::new(ErrorKind::Invalid, "max_attempts is out of range").next_step("use 1 to 32767"));
@@ -69,7 +69,7 @@ fn name(what: &str, text: Option<&str>) -> Result<()> {
     if text.len() > LONGEST_NAME {
         return Err(Error::new(ErrorKind::Invalid, format!("the {what} is too long"))
             .because(format!("it has {} bytes and the limit is {LONGEST_NAME}", text.len()))
-            .next_step("shorten it, or use a hash of it"));
+            .next_step("use a shorter text, or a hash of the text"));
     }
     if text.contains('\0') {
         return Err(nul(what));

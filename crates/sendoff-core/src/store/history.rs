@@ -14,9 +14,9 @@ impl History {
     /// Why this history does not continue the `earlier` one; `None` if it does.
     pub fn breaks_with(&self, earlier: &Self) -> Option<&'static str> {
         if self.server != earlier.server {
-            Some("another server answers, or the server restarted")
+            Some("another server answered, or the server restarted")
         } else if self.head < earlier.head {
-            Some("the numbers of messages went back")
+            Some("the newest message number is lower than before")
         } else {
             None
         }

@@ -51,12 +51,12 @@ impl Step {
                     .because(format!(
                         "they have version {version}; this program supports up to {needed}"
                     ))
-                    .next_step("install a newer Sendoff; nothing was changed"));
+                    .next_step("install a newer version of sendoff; the tables were not changed"));
             };
             if *written != Self::checksum(step.sql) {
                 return Err(Error::new(ErrorKind::Invalid, "the schema could not be migrated")
                     .because(format!(
-                        "step {version} ({}) was applied with another text than this program's",
+                        "step {version} ({}) was applied with other SQL than this program has",
                         step.name
                     ))
                     .next_step(

@@ -78,7 +78,7 @@ pub trait MigrateStore: Send + Sync {
         let (kind, what, next) = if applied == 0 {
             (
                 crate::ErrorKind::SchemaMissing,
-                "the outbox's tables are not there",
+                "the outbox's tables do not exist",
                 "run `sendoff migrate`",
             )
         } else if applied < needed {
@@ -91,11 +91,11 @@ pub trait MigrateStore: Send + Sync {
             (
                 crate::ErrorKind::SchemaTooNew,
                 "the outbox's tables are too new",
-                "install a newer Sendoff",
+                "install a newer version of sendoff",
             )
         };
         Err(crate::Error::new(kind, what)
-            .because(format!("they are at version {applied} and this program needs {needed}"))
+            .because(format!("the tables are at version {applied} and this program needs version {needed}"))
             .next_step(next))
     }
 }

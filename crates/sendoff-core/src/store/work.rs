@@ -146,9 +146,9 @@ pub fn with_sizes(sql: &str, bytes: usize, headers: usize) -> String {
 pub fn lease_lost(what: &str, worker: &str) -> Error {
     Error::new(ErrorKind::LeaseLost, what)
         .because(format!(
-            "worker {worker:?} does not hold it: its lease ran out or was taken away, or the job was already marked"
+            "worker {worker:?} does not hold the job: the lease expired or was revoked, or the job was already marked"
         ))
-        .next_step("nothing was changed: drop the work; use a longer lease, or extend it more often")
+        .next_step("drop the work on this job; it was not changed; use a longer lease, or extend the lease more often")
 }
 
 /// Checks the name of a worker.
@@ -160,7 +160,7 @@ pub fn check_worker(worker: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Invalid, "the worker's name is invalid")
-        .because("it identifies the owner of a lease, and must have 1 to 255 bytes without NUL")
+        .because("the name identifies the owner of a lease, and must have 1 to 255 bytes without NUL")
         .next_step("use a name that is unique for each process: host, pid and a random part"))
 }
 

@@ -116,7 +116,7 @@ mod tests {
         for changed in [&text[1..], &text[..20], "", "next", &text.replacen('A', "B", 1)] {
             let error = Cursor::read(changed, 1).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains("not a cursor"), "{error}");
+            assert!(error.to_string().contains("invalid cursor"), "{error}");
         }
     }
 }

@@ -188,7 +188,7 @@ impl Beside {
             if tokio::time::timeout_at(deadline, &mut task).await.is_err() {
                 tracing::warn!(
                     event = "hook_dropped",
-                    "a hook is too slow: its last calls were dropped"
+                    "asynchronous hook is too slow: its last calls were dropped when the relay stopped"
                 );
                 task.abort();
             }

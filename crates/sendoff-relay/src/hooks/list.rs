@@ -46,11 +46,11 @@ impl HookCounts {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 self.0.failed.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_failed", hook, %error, "a hook failed; the relay continues");
+                tracing::error!(event = "hook_failed", hook, %error, "hook failed; the relay continues");
             }
             None => {
                 self.0.panicked.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_panicked", hook, "a hook panicked; the relay continues");
+                tracing::error!(event = "hook_panicked", hook, "hook panicked; the relay continues");
             }
         }
     }
@@ -64,7 +64,7 @@ impl HookCounts {
                 event = "hook_dropped",
                 hook,
                 dropped = before + count,
-                "asynchronous hooks are too slow: some calls were dropped"
+                "asynchronous hooks are too slow: calls were dropped"
             );
         }
     }

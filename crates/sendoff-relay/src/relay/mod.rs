@@ -253,15 +253,16 @@ impl RelayBuilder {
     pub fn build(self) -> Result<Relay> {
         check(&self.settings)?;
         if self.sinks.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add a sink"));
+            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink")
+                .next_step("add a sink with RelayBuilder::sink"));
         }
         let middleware: Arc<[Arc<dyn Middleware>]> = self.middleware.into();
         let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
         for (name, sink) in self.sinks {
             if planned.iter().any(|other| *other.name == *name) || name.is_empty() {
                 return Err(
-                    Error::new(ErrorKind::Invalid, format!("the sink name {name:?} cannot be used"))
-                        .because("it is empty, or another sink has it")
+                    Error::new(ErrorKind::Invalid, format!("the sink name {name:?} is invalid"))
+                        .because("the name is empty, or another sink has the same name")
                         .next_step("give each sink a unique name"),
                 );
             }
@@ -275,7 +276,7 @@ impl RelayBuilder {
             if settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
                 return Err(Error::new(
                     ErrorKind::Invalid,
-                    format!("the rate of the sink {name:?} cannot be used"),
+                    format!("the rate of the sink {name:?} is invalid"),
                 )
                 .because("the relay would never send anything")
                 .next_step("use a number of messages per second above 0, or leave it out; to stop a sink, pause it"));
@@ -311,14 +312,14 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.heartbeat.is_zero() || settings.heartbeat * 3 > settings.lease {
         return complain(
             "the heartbeat is too slow for the lease",
-            "one late heartbeat would cost the relay its lanes",
+            "the relay would lose its lanes after one late heartbeat",
             "make the lease at least three times the heartbeat",
         );
     }
     if settings.batch == 0 || settings.max_in_flight < settings.batch {
         return complain(
             "batch or max_in_flight is too small",
-            "a page that was read has to fit into max_in_flight",
+            "a batch that was read must fit into max_in_flight",
             "use a batch of at least 1 and a max_in_flight of at least the batch",
         );
     }
@@ -331,7 +332,7 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.crash_limit < lowest {
         return complain(
             "the crash_limit is below 2",
-            "a relay that is killed for another reason would make dead letters of the messages it worked on",
+            "if a relay were killed for any other reason, the messages it worked on would become dead letters",
             "use a crash_limit of 2 or more",
         );
     }

@@ -81,7 +81,7 @@ impl BrokerUrl {
                 return Err(refused(
                     name,
                     "the sink has its own setting",
-                    "set connect_timeout of the sink instead",
+                    "set `connect_timeout` of the sink instead",
                 ));
             }
             "virtual_host" => {
@@ -95,7 +95,7 @@ impl BrokerUrl {
                 return Err(refused(
                     name,
                     "the relay does not support it",
-                    "remove it from url of the sink, and use the settings of the sink instead",
+                    "remove it from `url` of the sink, and use the settings of the sink instead",
                 ));
             }
         }

@@ -129,7 +129,7 @@ impl Router {
         Err(invalid(
             format!("the queue {name:?} of the task is unknown"),
             "it is not in queues of the Celery sink, and create_missing_queues is false",
-            "add it to queues of the sink, or emit the task with another queue",
+            "add it to `queues` of the sink, or emit the task with another queue",
         ))
     }
 

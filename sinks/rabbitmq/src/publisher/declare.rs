@@ -39,7 +39,7 @@ impl Publisher {
                     tracing::warn!(
                         event = "declare_differs",
                         why,
-                        "the queue or exchange exists with other properties and is used as it is"
+                        "queue or exchange exists with other properties; it is used unchanged"
                     );
                     link.give_back();
                     return Ok(());

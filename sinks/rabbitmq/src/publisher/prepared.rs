@@ -31,7 +31,7 @@ impl Prepared {
         if bytes > max_message_bytes {
             let reason = format!(
                 "the message has {bytes} bytes and the limit is {max_message_bytes} (raise RabbitMQ's \
-                 max_message_size and max_message_bytes of the sink, then retry the message, or send a reference)"
+                 max_message_size and `max_message_bytes` of the sink, then retry the message, or send a reference)"
             );
             return Some(reason.into());
         }

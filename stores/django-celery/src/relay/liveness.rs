@@ -12,7 +12,7 @@ pub(super) fn touch(path: Option<&Path>) {
         .open(path)
         .and_then(|file| set_modified(&file));
     if let Err(error) = touched {
-        tracing::warn!(event = "liveness_file", path = %path.display(), %error, "the liveness file cannot be updated");
+        tracing::warn!(event = "liveness_file", path = %path.display(), %error, "cannot touch the liveness file");
     }
 }
 

@@ -142,5 +142,5 @@ impl DjangoRelay {
 fn panicked(error: tokio::task::JoinError) -> Error {
     Error::new(ErrorKind::Backend, "a task of the relay panicked")
         .because(error.to_string())
-        .next_step("find the panic above this line and report it as a bug")
+        .next_step("find the panic in the log above this line, and report it as a bug")
 }

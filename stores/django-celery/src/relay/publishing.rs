@@ -97,7 +97,7 @@ impl Publishing {
             tracing::warn!(
                 event = "celery_stop",
                 batches = under_way.len(),
-                "the relay stopped before the broker answered"
+                "relay stopped before the broker confirmed all tasks; unconfirmed tasks are sent again"
             );
         }
         self.claims.close();

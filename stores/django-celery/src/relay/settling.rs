@@ -53,7 +53,7 @@ pub(super) async fn run(
         } else {
             tracing::error!(
                 event = "celery_settle_failed",
-                "settling was given up: sent tasks may be sent again"
+                "cannot write results: giving up; tasks that were sent may be sent again"
             );
         }
         if stop.is_cancelled() && !settled {
@@ -70,7 +70,7 @@ async fn settle(outbox: &DjangoOutbox, stamp: &Stamp, settlement: &Settlement, s
     loop {
         match outbox.settle(stamp, settlement).await {
             Ok(()) => return true,
-            Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "settling tasks failed; trying again"),
+            Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry"),
         }
         if began.elapsed() > stale {
             return false;
