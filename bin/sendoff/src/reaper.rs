@@ -26,7 +26,9 @@ async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
                     "jobs reaped: their leases expired; they are due again, or failed if no attempts were left"
                 );
             }
-            Err(error) if failed_before => tracing::debug!(event = "reap_failed", %error, "cannot reap jobs; will retry"),
+            Err(error) if failed_before => {
+                tracing::debug!(event = "reap_failed", %error, "cannot reap jobs; will retry")
+            }
             Err(error) => tracing::warn!(event = "reap_failed", %error, "cannot reap jobs; will retry"),
         }
         sleep(pause).await;

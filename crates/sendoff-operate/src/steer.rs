@@ -129,7 +129,9 @@ impl Operator {
         if released == 0 {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("no dead letter blocks the key {key:?}"))
-                    .because("the dead letter was released or retried already, or the failed message is still being retried")
+                    .because(
+                        "the dead letter was released or retried already, or the failed message is still being retried",
+                    )
                     .next_step("list blocked keys with `sendoff keys ls`"),
             );
         }

@@ -79,9 +79,7 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
     let said = format!("not sent: {origin} is too slow: {why}");
     if shared.origin {
         Outcome::SinkDown(
-            format!(
-                "{said} (make the endpoint faster, or raise `request_timeout` of the sink; messages are deferred)"
-            )
+            format!("{said} (make the endpoint faster, or raise `request_timeout` of the sink; messages are deferred)")
                 .into(),
         )
     } else {

@@ -152,9 +152,10 @@ pub(crate) fn refusal(at: &str, error: &KafkaError, trouble: Option<&Trouble>) -
         .and_then(|trouble| trouble.code)
         .or_else(|| error.rdkafka_error_code());
     let (kind, next) = match code {
-        Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => {
-            (ErrorKind::Denied, "check `user`, `password` and `mechanism` of the sink")
-        }
+        Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => (
+            ErrorKind::Denied,
+            "check `user`, `password` and `mechanism` of the sink",
+        ),
         // The client does not distinguish an unknown CA from a wrong host name.
         Some(Code::SSL) => (
             ErrorKind::Denied,

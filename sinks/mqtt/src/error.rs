@@ -213,7 +213,12 @@ pub(crate) fn tls(at: &Address, error: &io::Error) -> Refusal {
 pub(crate) fn turned_away(at: &Address, end: &Broken) -> Refusal {
     let next = "see the broker's log; it may require mqtts:// or version = \"3.1.1\"";
     match end {
-        Broken::Malformed => refusal(at, ErrorKind::Invalid, broken(end), "check the port in `url` of the sink"),
+        Broken::Malformed => refusal(
+            at,
+            ErrorKind::Invalid,
+            broken(end),
+            "check the port in `url` of the sink",
+        ),
         Broken::Closed | Broken::Io(_) => refusal(at, ErrorKind::Unreachable, broken(end), next),
     }
 }

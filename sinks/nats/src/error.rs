@@ -178,9 +178,10 @@ pub(crate) fn connect(error: &ConnectError, at: &str) -> Refusal {
             "check `user`, `password`, `token`, `nkey` or `creds_file` of the sink",
         ),
         ConnectErrorKind::Tls => (ErrorKind::Invalid, "check `tls` of the sink"),
-        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => {
-            (ErrorKind::Unreachable, "check that the server is running, and check the firewall")
-        }
+        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => (
+            ErrorKind::Unreachable,
+            "check that the server is running, and check the firewall",
+        ),
         ConnectErrorKind::Io if is_certificate(error) => (
             ErrorKind::Denied,
             "use a server certificate for this host name by a CA in tls.ca_file",

@@ -232,7 +232,10 @@ pub(crate) fn unreachable(address: &str, error: &io::Error) -> Refusal {
             "check `tls.ca_file` of the sink, and that the certificate is for this host name",
         )
     } else {
-        (ErrorKind::Unreachable, "check that Redis is running there, and check the firewall")
+        (
+            ErrorKind::Unreachable,
+            "check that Redis is running there, and check the firewall",
+        )
     };
     Refusal {
         kind,

@@ -92,11 +92,15 @@ impl Holder {
         let name = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         if *is_stopped {
             let said = format!("process {pid}{name} holds the write lock and is stopped");
-            let next = format!("continue the process (kill -CONT {pid}) or end it; until then no other process can write");
+            let next =
+                format!("continue the process (kill -CONT {pid}) or end it; until then no other process can write");
             return (said, next);
         }
         let said = format!("process {pid}{name} holds the write lock");
-        (said, "the call is retried; keep that process's transactions short".to_owned())
+        (
+            said,
+            "the call is retried; keep that process's transactions short".to_owned(),
+        )
     }
 }
 

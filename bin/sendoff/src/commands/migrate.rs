@@ -144,7 +144,9 @@ async fn roles(store: &Store, apply: bool, session: &Session) -> Done {
         return Err(
             Error::new(ErrorKind::Unsupported, "there is no role script for this database")
                 .because("the role script is for PostgreSQL; SQLite has no users")
-                .next_step("on SQLite, restrict access to the file; on MySQL, grant the privileges in docs/stores/mysql.md")
+                .next_step(
+                    "on SQLite, restrict access to the file; on MySQL, grant the privileges in docs/stores/mysql.md",
+                )
                 .into(),
         );
     };

@@ -76,7 +76,11 @@ async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) ->
     source.store.prepare().await?;
     let relay = source.relay()?;
     health.set(&source.name, State::Serving);
-    tracing::info!(event = "source_up", source = source.name, "the relay serves this source");
+    tracing::info!(
+        event = "source_up",
+        source = source.name,
+        "the relay serves this source"
+    );
     let (work, reap_after, stop) = (source.store.work.clone(), source.config.relay.reap_after, stop.clone());
     let running = async move { reaper::beside(&work, reap_after, Box::pin(relay.run(stop))).await }.in_current_span();
     tokio::spawn(running).await.unwrap_or_else(|error| {

@@ -95,7 +95,9 @@ pub trait MigrateStore: Send + Sync {
             )
         };
         Err(crate::Error::new(kind, what)
-            .because(format!("the tables are at version {applied} and this program needs version {needed}"))
+            .because(format!(
+                "the tables are at version {applied} and this program needs version {needed}"
+            ))
             .next_step(next))
     }
 }

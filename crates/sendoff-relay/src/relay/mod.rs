@@ -253,8 +253,9 @@ impl RelayBuilder {
     pub fn build(self) -> Result<Relay> {
         check(&self.settings)?;
         if self.sinks.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink")
-                .next_step("add a sink with RelayBuilder::sink"));
+            return Err(
+                Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add a sink with RelayBuilder::sink")
+            );
         }
         let middleware: Arc<[Arc<dyn Middleware>]> = self.middleware.into();
         let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
@@ -274,12 +275,13 @@ impl RelayBuilder {
                 .map(|(_, settings)| settings.clone());
             let mut settings = settings.unwrap_or_default();
             if settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!("the rate of the sink {name:?} is invalid"),
-                )
-                .because("the relay would never send anything")
-                .next_step("use a number of messages per second above 0, or leave it out; to stop a sink, pause it"));
+                return Err(
+                    Error::new(ErrorKind::Invalid, format!("the rate of the sink {name:?} is invalid"))
+                        .because("the relay would never send anything")
+                        .next_step(
+                            "use a number of messages per second above 0, or leave it out; to stop a sink, pause it",
+                        ),
+                );
             }
             let limits = sink.limits();
             settings.batch = limits.batch.map_or(settings.batch, |batch| settings.batch.min(batch));

@@ -40,7 +40,14 @@ async fn count(outbox: &DjangoOutbox, settings: &Settings, last: &mut Option<(u6
         ..
     } = stats;
     if last.replace((eligible, waiting, dead)) != Some((eligible, waiting, dead)) {
-        tracing::info!(event = "celery_queue", eligible, waiting, dead, ?oldest, "number of tasks by state");
+        tracing::info!(
+            event = "celery_queue",
+            eligible,
+            waiting,
+            dead,
+            ?oldest,
+            "number of tasks by state"
+        );
     }
 }
 

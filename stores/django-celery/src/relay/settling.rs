@@ -70,7 +70,9 @@ async fn settle(outbox: &DjangoOutbox, stamp: &Stamp, settlement: &Settlement, s
     loop {
         match outbox.settle(stamp, settlement).await {
             Ok(()) => return true,
-            Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry"),
+            Err(error) => {
+                tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry")
+            }
         }
         if began.elapsed() > stale {
             return false;
