@@ -1,4 +1,4 @@
-//! What a claim gives.
+//! The result of a claim.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! How to reach the database.
+//! The settings for the connection to the database.
 
 use std::fmt;
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! The options of a row, as a Celery sink takes them.
+//! The options of a row, in the form that a Celery sink expects.
 
 use std::fmt;
 

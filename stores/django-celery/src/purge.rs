@@ -1,4 +1,4 @@
-//! Which dead letters are deleted.
+//! Selects dead letters to delete.
 
 use std::time::Duration;
 

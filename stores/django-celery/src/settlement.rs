@@ -1,4 +1,4 @@
-//! What became of claimed rows.
+//! The results of claimed rows.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! How many rows there are.
+//! The number of rows by state.
 
 use std::time::{Duration, SystemTime};
 

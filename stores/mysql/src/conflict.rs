@@ -1,4 +1,4 @@
-//! Transactions that got in each other's way: the whole of it again, a few times, after a moment.
+//! Repeats transactions that conflicted with another one, a few times, with pauses in between.
 
 use std::time::Duration;
 

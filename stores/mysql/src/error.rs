@@ -1,5 +1,4 @@
-//! Maps errors of the driver and the server to [`sendoff::Error`]. The only place that decides which of them are
-//! temporary.
+//! Maps errors of the driver and the server to [`sendoff::Error`]. Only this file decides which errors are temporary.
 
 use std::error::Error as StdError;
 use std::fmt;

@@ -1,4 +1,4 @@
-//! Rows that a trigger could not put where they belong: relays do it when they come across one.
+//! Moves rows that a trigger could not put into the right table. Relays do this when they read such a row.
 
 use mysql_async::params;
 use sendoff::{ErrorKind, Result};

@@ -1,9 +1,9 @@
 //! The MySQL and MariaDB store of Sendoff.
 //!
-//! [`MysqlStore`] implements every trait of [`sendoff::store`] over `mysql_async`, in SQL that MySQL 8.0.16 and MariaDB
-//! 10.6 share. Its connections are its own: what it sets in a session is nobody else's.
+//! [`MysqlStore`] implements every trait of [`sendoff::store`] with `mysql_async`, in SQL that both MySQL 8.0.16 and
+//! MariaDB 10.6 support. It has its own connections, so its session settings affect no other program.
 //!
-//! | room | file |
+//! | part | file |
 //! |---|---|
 //! | migrate | `migrate.rs` |
 //! | emit | `emit.rs` |

@@ -1,4 +1,4 @@
-//! Part: migrate. The steps of the schema, and the ledger of those that were applied.
+//! Migrate: the steps of the schema, and the ledger of the applied steps.
 
 use mysql_async::params;
 use sendoff::store::{Migration, MigrationState, Step};

@@ -1,4 +1,4 @@
-//! A few connections of one kind, so that one kind of work never waits for another.
+//! A pool of connections. Each kind of work has its own pool, so that it never waits for another kind.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};

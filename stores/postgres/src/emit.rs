@@ -1,4 +1,4 @@
-//! Part: emit. A transaction of the store's own.
+//! Emit: a transaction of the store itself.
 
 use std::sync::Arc;
 

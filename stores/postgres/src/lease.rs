@@ -1,4 +1,4 @@
-//! Part: claim. Who is there, and who works on which lane.
+//! Claim: registers relays, and leases lanes to them.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The second wake source of the wake-up ladder: `LISTEN` on a connection of its own.
+//! Wakes the relay by notifications of the database: `LISTEN` on a separate connection.
 
 use std::future::poll_fn;
 use std::time::Duration;

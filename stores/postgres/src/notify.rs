@@ -1,4 +1,4 @@
-//! The sending half of the second wake source: commits of this process wake relays in others.
+//! Sends notifications: commits of this process wake relays in other processes.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Statements that are sent together.
+//! Sends several statements together, in one round trip.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};

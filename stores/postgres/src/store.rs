@@ -1,4 +1,4 @@
-//! The store as callers hold it: every trait method leads to the file of its room.
+//! The store: implements every trait, with the code in one file per part.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -44,7 +44,7 @@ const OPERATE_LIMIT: Duration = Duration::from_secs(600);
 #[derive(Clone)]
 pub struct PostgresStore(pub(crate) Arc<Inner>);
 
-/// What all rooms share.
+/// The state that all clones of the store share.
 pub(crate) struct Inner {
     pub(crate) config: PostgresConfig,
     pub(crate) lists: [[ListTexts; 2]; 4],

@@ -1,4 +1,4 @@
-//! Where the database is, and the names of its tables.
+//! The path of the database, and the names of its tables.
 
 use std::path::PathBuf;
 use std::time::Duration;

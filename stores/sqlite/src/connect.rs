@@ -1,4 +1,4 @@
-//! Opening a connection.
+//! Opens connections.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};

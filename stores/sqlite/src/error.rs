@@ -1,4 +1,4 @@
-//! SQLite's errors in Sendoff's words. The only place that decides which of them are temporary.
+//! Maps SQLite's errors to Sendoff's. Only this file decides which errors are temporary.
 
 use rusqlite::ErrorCode;
 use sendoff::{Error, ErrorKind};

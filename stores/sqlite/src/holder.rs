@@ -1,7 +1,7 @@
-//! Who holds the write lock, as far as it can be known.
+//! Finds the process that holds the write lock, if possible.
 //!
-//! Nothing from outside can break it: a process that is stopped in the middle of a transaction keeps everybody waiting until it
-//! is continued or killed. So whoever gets the error has to learn which process it is.
+//! No other process can break the lock: while a process is stopped in the middle of a transaction, all others wait
+//! until it is continued or killed. So the error names that process.
 
 use std::path::Path;
 

@@ -1,7 +1,7 @@
 //! The SQLite store of Sendoff: the outbox in the file that the application already has.
 //!
-//! SQLite runs inside the process and has one writer at a time. Every room of the store therefore has a connection of
-//! its own on a thread of its own: asynchronous callers never block, and reading does not wait for settling.
+//! SQLite runs inside the process and has one writer at a time. So every part of the store has its own connection on
+//! its own thread: asynchronous callers never block, and reading does not wait for settling.
 //!
 //! ```
 //! use sendoff::store::{EmitStore, MigrateStore};

@@ -1,4 +1,4 @@
-//! Part: migrate. Creates and updates the tables.
+//! Migrate: creates and updates the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 

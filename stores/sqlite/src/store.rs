@@ -1,4 +1,4 @@
-//! The store.
+//! The SQLite store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +26,7 @@ pub(crate) const LANES: Lane = 80;
 #[derive(Debug, Clone)]
 pub struct SqliteStore(pub(crate) Arc<Inner>);
 
-/// A connection a room, so that none waits for another longer than the write lock demands.
+/// One connection per part of the store, so that no part waits for another longer than the write lock requires.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: SqliteConfig,

@@ -1,4 +1,4 @@
-//! Claiming, one batch ahead of publishing.
+//! Claims rows, one batch ahead of publishing.
 
 use std::sync::Arc;
 use std::time::Duration;

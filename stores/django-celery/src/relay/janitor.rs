@@ -1,4 +1,4 @@
-//! What is done beside: counting rows for the log, and deleting old dead letters.
+//! Background work: counts rows for the log, and deletes old dead letters.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! A sign of life for whoever watches the process.
+//! Touches the liveness file.
 
 use std::fs::File;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! The relay: claim → publish → settle, each while the others are at work.
+//! The relay: claims, publishes and settles rows at the same time.
 
 mod claiming;
 mod decide;

@@ -1,4 +1,4 @@
-//! What a relay tells those who watch it.
+//! Reports of a relay to a monitor.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Publishing, and watching whether the broker is there.
+//! Publishes claims, and checks whether the broker is up.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -1,4 +1,4 @@
-//! What a relay has done.
+//! The results of a run of the relay.
 
 use crate::Settlement;
 

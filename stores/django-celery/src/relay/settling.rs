@@ -1,4 +1,4 @@
-//! Settling, again and again if need be: what is not written back is sent twice.
+//! Writes the results of rows, and retries if that fails: a result that is not written makes the task be sent twice.
 
 use std::sync::Arc;
 use std::time::Duration;

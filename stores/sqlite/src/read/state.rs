@@ -1,4 +1,4 @@
-//! What a reader remembers, and a read with it.
+//! The state of a reader, and a read that uses it.
 
 use std::time::SystemTime;
 
