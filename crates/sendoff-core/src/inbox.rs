@@ -70,8 +70,8 @@ impl Inbox {
     pub async fn once<A, Tx: OutboxTx<A>>(&self, mut tx: Tx, id: Uuid, consumer: &str) -> Result<Once> {
         if consumer.is_empty() || consumer.len() > 255 || consumer.contains('\0') {
             return Err(Error::new(ErrorKind::Invalid, "the consumer's name is invalid")
-                .because("it is empty, longer than 255 bytes, or contains a NUL character")
-                .next_step("use a name like that of a service: billing"));
+                .because("the name is empty, longer than 255 bytes, or contains a NUL character")
+                .next_step("use the name of the service, such as billing"));
         }
         let sql = match tx.dialect() {
             Dialect::Postgres => &self.postgres,

@@ -224,7 +224,7 @@ fn check(filter: &Filter) -> Result<()> {
             Error::new(ErrorKind::Invalid, "jobs have neither a reason nor a time of death")
                 .because("jobs fail; they do not become dead letters")
                 .next_step(
-                    "leave out reason, died_from and died_until; `sendoff jobs ls --state failed` lists failed jobs",
+                    "remove reason, died_from and died_until from the filter; `sendoff jobs ls --state failed` lists failed jobs",
                 ),
         );
     }
@@ -239,5 +239,5 @@ fn check(filter: &Filter) -> Result<()> {
     }
     Err(Error::new(ErrorKind::Invalid, "jobs have neither a status nor a sink")
         .because("no relay delivers jobs")
-        .next_step("leave out status and sink; `sendoff jobs ls --state` selects by state"))
+        .next_step("remove status and sink from the filter; `sendoff jobs ls --state` selects by state"))
 }

@@ -91,7 +91,7 @@ impl Operator {
         if message.deliveries.is_empty() {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("message {id} is not a dead letter"))
-                    .because(format!("its status is {}", status.as_str()))
+                    .because(format!("the message exists, and its status is {}", status.as_str()))
                     .next_step(format!("run `sendoff show {id}`")),
             );
         }
@@ -108,7 +108,7 @@ impl Operator {
         let filter = of_dead(filter)?;
         if filter == Filter::default() {
             return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
-                .because("an empty filter would retry all of them")
+                .because("an empty filter would retry all dead letters")
                 .next_step("give an id or a filter, or ask for all"));
         }
         validate(&filter)?;

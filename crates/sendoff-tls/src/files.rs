@@ -34,7 +34,7 @@ pub struct Files<'a> {
 /// A client certificate with its chain, and its key.
 #[derive(Debug)]
 pub struct Identity {
-    /// The client certificate first, then its chain.
+    /// The client certificate, followed by the certificates of its chain.
     pub certificates: Vec<CertificateDer<'static>>,
     /// The key of the client certificate.
     pub key: PrivateKeyDer<'static>,

@@ -43,19 +43,19 @@ impl FileConfig {
         let invalid = |what: &str, next: &str| Err(Error::new(ErrorKind::Invalid, what).next_step(next));
         if self.path.file_name().is_none() {
             return invalid(
-                "path of the file sink has no file name",
+                "`path` of the file sink has no file name",
                 "use a path like /var/lib/app/events.jsonl",
             );
         }
         if self.rotate_bytes == Some(0) {
             return invalid(
-                "rotate_bytes of the file sink is 0",
-                "use, for example, 104857600, or remove it to keep one file",
+                "`rotate_bytes` of the file sink is 0",
+                "use, for example, 104857600, or remove the setting to write only one file",
             );
         }
         if self.keep == 0 {
             return invalid(
-                "keep of the file sink is 0: rotation would delete messages that were just delivered",
+                "`keep` of the file sink is 0: rotation would delete messages that were just delivered",
                 "use 1 or more",
             );
         }

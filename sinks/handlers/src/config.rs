@@ -78,18 +78,18 @@ impl HandlersBuilder {
         if self.registered.is_empty() {
             return invalid(
                 "the handlers sink has no handler".into(),
-                "register one with on or on_raw",
+                "register a handler with on or on_raw",
             );
         }
         if self.concurrency == 0 || self.concurrency > Semaphore::MAX_PERMITS {
             return invalid(
-                format!("concurrency of the handlers sink cannot be {}", self.concurrency),
+                format!("`concurrency` of the handlers sink cannot be {}", self.concurrency),
                 "use 1 or more, for example 64",
             );
         }
         if self.timeout.is_zero() {
             return invalid(
-                "timeout of the handlers sink is 0".into(),
+                "`timeout` of the handlers sink is 0".into(),
                 "use, for example, 30 seconds",
             );
         }

@@ -103,7 +103,7 @@ async fn run(handler: Arc<dyn Handler>, outgoing: Arc<Outgoing>, limit: Duration
     match AssertUnwindSafe(handling).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_elapsed)) => Outcome::Unknown(
-            format!("the handler did not finish within {limit:?} (make it faster, or raise timeout of the handlers)")
+            format!("the handler did not finish within {limit:?} (make the handler faster, or raise the timeout of the handlers)")
                 .into(),
         ),
         Err(_panic) => {

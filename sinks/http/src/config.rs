@@ -133,8 +133,8 @@ impl HttpConfig {
         }
         if self.source.is_empty() {
             return invalid(
-                "source of the HTTP sink is empty".to_owned(),
-                "set it to a name like /shop/orders, or remove it",
+                "`source` of the HTTP sink is empty".to_owned(),
+                "set `source` to a name like /shop/orders, or remove the setting",
             );
         }
         self.validate_body()?;
@@ -142,12 +142,12 @@ impl HttpConfig {
         for name in self.headers.keys() {
             match HeaderName::try_from(name) {
                 Err(_) => {
-                    let what = format!("the header name {name:?} of the HTTP sink cannot be used");
+                    let what = format!("the header name {name:?} of the HTTP sink is invalid");
                     return invalid(what, "use letters, digits and -, for example x-api-key");
                 }
                 Ok(name) if name == reqwest::header::CONTENT_TYPE => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
-                    return invalid(what, "remove it; use content_type to set the type of body");
+                    return invalid(what, "remove the header; use `content_type` to set the type of `body`");
                 }
                 Ok(name) if is_ours(&name) => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
@@ -183,8 +183,8 @@ impl HttpConfig {
             "the host of url comes from the message, so {credential} would be sent to any host that a message names"
         ))
         .next_step(format!(
-            "write the host into url, remove {credential}, build it from fields of the message, or set \
-             send_credentials_to_any_host = true if every application that emits messages may know it"
+            "write the host into url, remove {credential}, or build it from fields of the message; set \
+             send_credentials_to_any_host = true only if every application that emits messages may know it"
         )))
     }
 
@@ -207,7 +207,7 @@ impl HttpConfig {
             return match &self.content_type {
                 None => Ok(()),
                 Some(_) => invalid(
-                    "content_type of the HTTP sink is set without body",
+                    "`content_type` of the HTTP sink is set without body",
                     "without body, a request has the content type of the message or of the format",
                     "add body, or remove content_type",
                 ),
@@ -215,14 +215,14 @@ impl HttpConfig {
         };
         if self.format != Format::Raw {
             return invalid(
-                "body and format of the HTTP sink are both set",
+                "`body` and `format` of the HTTP sink are both set",
                 "both define the body of a request",
                 "remove one of the two",
             );
         }
         if HeaderValue::try_from(self.content_type()).is_err() || self.content_type().is_empty() {
             return invalid(
-                "content_type of the HTTP sink cannot be used",
+                "`content_type` of the HTTP sink is invalid",
                 "it is not a valid HTTP header value",
                 "use a value like application/json",
             );

@@ -172,7 +172,7 @@ fn template(text: &str) -> Result<Template> {
 }
 
 fn unusable(why: String) -> Error {
-    Error::new(ErrorKind::Invalid, "url of the HTTP sink cannot be used")
+    Error::new(ErrorKind::Invalid, "`url` of the HTTP sink is invalid")
         .because(why)
         .next_step("use a URL like https://host/path; fields of the message are in braces, for example {topic}")
 }

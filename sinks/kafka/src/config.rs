@@ -117,11 +117,9 @@ impl KafkaConfig {
                 .is_some_and(|(host, port)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok())
         };
         if self.brokers.is_empty() || !self.brokers.iter().all(is_address) {
-            return Err(
-                Error::new(ErrorKind::Invalid, "brokers of the Kafka sink cannot be used")
-                    .because("it must be a list of at least one host:port")
-                    .next_step("use a list like [\"kafka-1:9092\"]"),
-            );
+            return Err(Error::new(ErrorKind::Invalid, "`brokers` of the Kafka sink is invalid")
+                .because("`brokers` must be a list of at least one host:port")
+                .next_step("use a list like [\"kafka-1:9092\"]"));
         }
         if self.user.is_some() != self.password.is_some() {
             return invalid(
@@ -132,20 +130,20 @@ impl KafkaConfig {
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = encode::check_topic(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "topic of the Kafka sink cannot be used").because(why);
+            let error = Error::new(ErrorKind::Invalid, "`topic` of the Kafka sink is invalid").because(why);
             return Err(error.next_step("use a topic like orders.placed or {topic}"));
         }
         // librdkafka requires at least 1000, and the value must fit into 32 bits.
         if !(1000..=1_000_000_000).contains(&self.max_message_bytes) {
             return invalid(
-                "max_message_bytes of the Kafka sink is out of range",
+                "`max_message_bytes` of the Kafka sink is out of range",
                 "use 1000 to 1000000000",
             );
         }
         let too_short = Duration::from_millis(10);
         if self.connect_timeout < too_short || self.ack_timeout < too_short {
             return invalid(
-                "connect_timeout or ack_timeout of the Kafka sink is too short",
+                "`connect_timeout` or `ack_timeout` of the Kafka sink is too short",
                 "use 10ms or more",
             );
         }
@@ -161,7 +159,7 @@ impl KafkaConfig {
         if needs_it && !openssl {
             return Err(
                 Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
-                    .because("this program was built without it")
+                    .because("this program was built without OpenSSL")
                     .next_step(
                         "build it with --features kafka-ssl (in your own program: with the feature ssl of \
                          sendoff-sink-kafka)",

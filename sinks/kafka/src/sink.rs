@@ -196,8 +196,8 @@ impl Sink for KafkaSink {
                 ErrorKind::NotFound,
                 format!("the Kafka sink cannot use the topic {topic}"),
             )
-            .because("it does not exist, or the sink's user may not see it")
-            .next_step("create it, or allow the sink's user to describe it")),
+            .because("the topic does not exist, or the sink's user may not describe it")
+            .next_step("create the topic, or allow the sink's user to describe it")),
             _ => Ok(()),
         }
     }

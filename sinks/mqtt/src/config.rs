@@ -152,24 +152,24 @@ impl MqttConfig {
         }
         if self.version == Version::V311 && self.message_expiry.is_some() {
             return invalid(
-                "message_expiry of the MQTT sink needs MQTT 5",
-                "remove it, or use version = \"5\"",
+                "`message_expiry` of the MQTT sink needs MQTT 5",
+                "remove the setting, or use version = \"5\"",
             );
         }
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = topic::check(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "topic of the MQTT sink cannot be used").because(why);
+            let error = Error::new(ErrorKind::Invalid, "`topic` of the MQTT sink is invalid").because(why);
             return Err(error.next_step("use a topic like orders/placed or {topic}"));
         }
         let seconds = self.message_expiry.map(|expiry| expiry.as_secs());
         if seconds.is_some_and(|seconds| seconds == 0 || u32::try_from(seconds).is_err()) {
-            return invalid("message_expiry of the MQTT sink is out of range", "use 1s to 49710d");
+            return invalid("`message_expiry` of the MQTT sink is out of range", "use 1s to 49710d");
         }
         let is_zero = self.connect_timeout.is_zero() || self.ack_timeout.is_zero();
         if is_zero || self.max_in_flight == Some(0) || self.max_packet_bytes == Some(0) {
             return invalid(
-                "connect_timeout, ack_timeout, max_in_flight or max_packet_bytes of the MQTT sink is 0",
+                "`connect_timeout`, `ack_timeout`, `max_in_flight` or `max_packet_bytes` of the MQTT sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

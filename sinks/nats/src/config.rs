@@ -145,8 +145,8 @@ impl NatsConfig {
         }
         if self.mode == Mode::Core && (self.stream.is_some() || self.domain.is_some() || self.api_prefix.is_some()) {
             return invalid(
-                "stream, domain and api_prefix of the NATS sink need JetStream, but its mode is core",
-                "remove them, or set mode = \"jetstream\"",
+                "`stream`, `domain` and `api_prefix` of the NATS sink need JetStream, but its mode is core",
+                "remove these settings, or set mode = \"jetstream\"",
             );
         }
         let names = [
@@ -158,14 +158,14 @@ impl NatsConfig {
         ];
         for (setting, name) in names {
             if let Some(Err(why)) = name.map(subject::check) {
-                let what = format!("{setting} of the NATS sink cannot be used");
+                let what = format!("`{setting}` of the NATS sink is invalid");
                 let error = Error::new(ErrorKind::Invalid, what).because(why);
                 return Err(error.next_step("use tokens separated by dots, for example orders.placed"));
             }
         }
         if self.connect_timeout.is_zero() || self.ack_timeout.is_zero() || self.max_in_flight == 0 {
             return invalid(
-                "connect_timeout, ack_timeout or max_in_flight of the NATS sink is 0",
+                "`connect_timeout`, `ack_timeout` or `max_in_flight` of the NATS sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

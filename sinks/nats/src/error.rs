@@ -28,7 +28,8 @@ pub(crate) fn not_taken(refused: &PublishError, subject: &str) -> Outcome {
 /// An acknowledgement that cannot be parsed.
 pub(crate) fn strange() -> Outcome {
     Outcome::Unknown(
-        "the answer is not a JetStream acknowledgement (check which other client answers on the subject)".into(),
+        "the answer is not a JetStream acknowledgement (check whether another client answers messages on this subject)"
+            .into(),
     )
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn unsent(why: Option<&str>) -> Outcome {
 }
 
 pub(crate) fn stuck() -> Outcome {
-    Outcome::SinkDown("the message was not sent: NATS reads too slowly or not at all (check the server)".into())
+    Outcome::SinkDown("the message was not sent: the NATS server does not read fast enough, or not at all (check the server)".into())
 }
 
 /// The subscription for acknowledgements failed. `at` is the address.

@@ -180,7 +180,7 @@ impl RabbitMqConfig {
             if name.len() > 255 {
                 return invalid(
                     &format!("{what} of the RabbitMQ sink is too long: {} bytes", name.len()),
-                    "shorten it to the 255 bytes that AMQP allows",
+                    "use a name of at most 255 bytes, which is AMQP's limit",
                 );
             }
         }

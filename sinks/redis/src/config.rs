@@ -147,7 +147,7 @@ impl RedisConfig {
         }
         if self.cluster && !matches!(database, "" | "0") {
             return invalid(
-                "url of the Redis sink has a database number, and a Redis Cluster has only database 0",
+                "`url` of the Redis sink has a database number, and a Redis Cluster has only database 0",
                 "remove the number from url",
             );
         }
@@ -161,25 +161,25 @@ impl RedisConfig {
         }
         if self.mode != Mode::Stream && (self.max_len.is_some() || self.exact) {
             return invalid(
-                "max_len and exact of the Redis sink are for streams",
-                "remove them, or set mode = \"stream\"",
+                "`max_len` and `exact` of the Redis sink are for streams",
+                "remove these settings, or set mode = \"stream\"",
             );
         }
         if self.max_len == Some(0) {
             return invalid(
-                "max_len of the Redis sink is 0",
-                "use a larger value, or remove it to keep all entries",
+                "`max_len` of the Redis sink is 0",
+                "use a larger value, or remove the setting to keep all entries",
             );
         }
         if self.key.as_fixed() == Some("") {
             return invalid(
-                "key of the Redis sink is empty",
-                "set it to the name of the stream, the list or the channel",
+                "`key` of the Redis sink is empty",
+                "set `key` to the name of the stream, the list or the channel",
             );
         }
         if self.max_message_bytes == 0 || self.connect_timeout.is_zero() || self.answer_timeout.is_zero() {
             return invalid(
-                "max_message_bytes, connect_timeout or answer_timeout of the Redis sink is 0",
+                "`max_message_bytes`, `connect_timeout` or `answer_timeout` of the Redis sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

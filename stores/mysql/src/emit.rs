@@ -46,7 +46,7 @@ impl OpenTransaction {
     fn is_usable(&self) -> Result<()> {
         if self.state == State::RolledBack {
             return Err(Error::new(ErrorKind::Busy, "the transaction was rolled back")
-                .because("it conflicted with another transaction")
+                .because("the transaction conflicted with another one")
                 .next_step("start a new transaction"));
         }
         Ok(())
@@ -73,7 +73,7 @@ impl EmitTransaction for OpenTransaction {
                         continue;
                     }
                     return Err(Error::new(ErrorKind::Busy, WHAT)
-                        .because("it conflicted with another transaction")
+                        .because("the transaction conflicted with another one")
                         .next_step("start a new transaction")
                         .with_source(error));
                 }

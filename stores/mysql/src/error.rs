@@ -74,7 +74,7 @@ pub(crate) fn has_no_names(error: &Error) -> bool {
 pub(crate) fn bad_url(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, what)
         .because("the database's URL is invalid")
-        .next_step("write it like mysql://user:password@host:3306/database")
+        .next_step("write the URL like mysql://user:password@host:3306/database")
 }
 
 /// The server did not answer in time.

@@ -67,7 +67,7 @@ impl Inner {
         if locked.first().map_or(Ok(0), |row| number(WHAT, row, 0))? != 1 {
             return Err(Error::new(ErrorKind::Busy, WHAT)
                 .because(format!("another program has held the migration lock for {PATIENCE} s"))
-                .next_step("wait until it ends, or stop it, then try again"));
+                .next_step("wait until the other program ends, or stop it, then try again"));
         }
         if let Some(create) = self.missing_schema(&mut connection).await? {
             connection.script(WHAT, &create).await?;

@@ -86,7 +86,7 @@ impl Connector {
         Err(failed.unwrap_or_else(|| {
             Error::new(ErrorKind::Invalid, "cannot connect to the database")
                 .because("the URL names no host")
-                .next_step("write it like postgres://user:password@host:5432/database")
+                .next_step("write the URL like postgres://user:password@host:5432/database")
         }))
     }
 

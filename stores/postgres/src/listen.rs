@@ -42,7 +42,7 @@ impl Inner {
                     }
                     Ok(_) => {}
                     Err(error) => {
-                        tracing::debug!(event = "listen_ended", %error, "the listening connection ended");
+                        tracing::debug!(event = "listen_ended", %error, "connection for notifications ended");
                         break;
                     }
                 }
@@ -109,7 +109,7 @@ impl WakeListener for Listener {
                 while self.signals.try_recv().is_ok() {}
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::Unreachable, "the listening connection ended")
+            None => Err(Error::new(ErrorKind::Unreachable, "the connection for notifications ended")
                 .because("the database closed the connection")
                 .next_step("call listen again; the relay polls in the meantime")),
         }

@@ -71,7 +71,7 @@ fn value(text: &str) -> Result<(String, &str)> {
 
 fn unreadable() -> Error {
     Error::new(ErrorKind::Invalid, "the database's URL is invalid")
-        .next_step("write it like postgres://user:password@host:5432/database?sslmode=verify-full")
+        .next_step("write the URL like postgres://user:password@host:5432/database?sslmode=verify-full")
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl SqliteConfig {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(schema) = self.names.schema() {
             return Err(
-                Error::new(ErrorKind::Invalid, format!("the schema {schema:?} cannot be used"))
+                Error::new(ErrorKind::Invalid, format!("the schema {schema:?} is not supported"))
                     .because("SQLite has no schemas")
                     .next_step("remove the schema; use table prefixes for several outboxes in one file"),
             );

@@ -28,7 +28,7 @@ enum Command {
     },
     /// Show one dead letter
     Show {
-        /// Message id
+        /// Id of the message
         id: Uuid,
     },
     /// Retry dead letters: due now; attempts reset to 0; order per key is kept

@@ -39,7 +39,7 @@ enum Command {
     },
     /// Show one job
     Show {
-        /// Job id
+        /// Id of the job
         id: Uuid,
     },
     /// Retry failed jobs: due now; attempts reset to 0

@@ -23,7 +23,7 @@ pub(super) fn settings(env: &BTreeMap<OsString, OsString>) -> Result<Vec<Overrid
             return Err(
                 Error::new(ErrorKind::Invalid, format!("the variable {name} is not UTF-8"))
                     .because("the values of settings must be UTF-8 text")
-                    .next_step("set it to text, or unset it"),
+                    .next_step("set the variable to UTF-8 text, or unset the variable"),
             );
         };
         if !value.is_empty() {

@@ -56,7 +56,7 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
         if std::mem::replace(&mut told, true) {
             tracing::debug!(event = "source_down", source = source.name, %error, "source is still not served");
         } else if error.is_temporary() {
-            tracing::warn!(event = "source_down", source = source.name, %error, "database of this source is unreachable; waiting for it");
+            tracing::warn!(event = "source_down", source = source.name, %error, "database of this source is not available; waiting for it");
         } else {
             tracing::error!(event = "source_down", source = source.name, %error, "source is not served; it needs an operator");
         }

@@ -10,7 +10,7 @@ pub fn position(names: &[&str], name: &str) -> Result<usize> {
     let found = names.iter().position(|found| *found == name);
     found.ok_or_else(|| {
         Error::new(ErrorKind::Backend, format!("the database returned no column {name}"))
-            .because(format!("it returned {}", names.join(", ")))
+            .because(format!("it returned the columns {}", names.join(", ")))
             .next_step("run `sendoff migrate`: the outbox's tables and functions must have the version of this program")
     })
 }

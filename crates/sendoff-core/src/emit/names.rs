@@ -105,7 +105,7 @@ fn check_identifier(what: &str, text: &str) -> Result<()> {
     }
     Err(
         Error::new(ErrorKind::Invalid, format!("the {what} {text:?} is invalid"))
-            .because("it is used unquoted in SQL")
+            .because("the name is used unquoted in SQL")
             .next_step("use 1 to 30 lower-case letters, digits and underscores, not starting with a digit"),
     )
 }

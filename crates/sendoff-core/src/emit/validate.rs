@@ -30,7 +30,7 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
             format!("the payload of {:?} is too large", message.topic),
         )
         .because(format!(
-            "it has {} bytes and the limit is {max_payload_bytes}",
+            "the payload has {} bytes and the limit is {max_payload_bytes}",
             message.payload.len()
         ))
         .next_step("store the data elsewhere and send a reference, or raise max_payload_bytes"));
@@ -44,7 +44,7 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
 fn headers(headers: &Headers) -> Result<()> {
     let too_large = |has: usize, what: &str, limit: usize| {
         Error::new(ErrorKind::Invalid, "the headers are too large")
-            .because(format!("they have {has} {what} and the limit is {limit}"))
+            .because(format!("the headers have {has} {what} and the limit is {limit}"))
             .next_step("put large values into the payload")
     };
     if headers.len() > MOST_HEADERS {
@@ -68,7 +68,10 @@ fn name(what: &str, text: Option<&str>) -> Result<()> {
     }
     if text.len() > LONGEST_NAME {
         return Err(Error::new(ErrorKind::Invalid, format!("the {what} is too long"))
-            .because(format!("it has {} bytes and the limit is {LONGEST_NAME}", text.len()))
+            .because(format!(
+                "the text has {} bytes and the limit is {LONGEST_NAME}",
+                text.len()
+            ))
             .next_step("use a shorter text, or a hash of the text"));
     }
     if text.contains('\0') {
@@ -79,7 +82,7 @@ fn name(what: &str, text: Option<&str>) -> Result<()> {
 
 fn nul(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("the {what} contains a NUL character"))
-        .because("databases cannot store it in text")
+        .because("databases cannot store NUL in text")
         .next_step("put binary data into the payload")
 }
 

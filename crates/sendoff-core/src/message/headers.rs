@@ -60,7 +60,7 @@ impl Headers {
             // The source error may quote a value, and a header may contain a secret, so only its position is printed.
             Error::new(ErrorKind::Invalid, "the headers are not a JSON object of strings")
                 .because(format!("line {}, column {}", error.line(), error.column()))
-                .next_step("store them as {\"name\": \"value\"} or leave them NULL")
+                .next_step("store headers as {\"name\": \"value\"}, or leave the column NULL")
         })
     }
 }

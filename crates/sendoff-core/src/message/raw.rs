@@ -91,7 +91,7 @@ impl Message {
                 ErrorKind::Invalid,
                 format!("the payload of {topic:?} does not serialise"),
             )
-            .because("its Serialize implementation failed")
+            .because("the Serialize implementation of the payload failed")
             .next_step("check for maps with keys that are not strings")
             .with_source(error)),
         }

@@ -49,7 +49,7 @@ impl Step {
                 let needed = Self::needed(steps);
                 return Err(Error::new(ErrorKind::SchemaTooNew, "the outbox's tables are too new")
                     .because(format!(
-                        "they have version {version}; this program supports up to {needed}"
+                        "the tables have version {version}; this program supports versions up to {needed}"
                     ))
                     .next_step("install a newer version of sendoff; the tables were not changed"));
             };
@@ -60,7 +60,7 @@ impl Step {
                         step.name
                     ))
                     .next_step(
-                        "use the release that created the tables, or compare them with `sendoff migrate --dry-run`",
+                        "use the version of sendoff that created the tables, or compare the tables with `sendoff migrate --dry-run`",
                     ));
             }
         }

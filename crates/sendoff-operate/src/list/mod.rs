@@ -192,7 +192,7 @@ impl Operator {
 pub(crate) fn checked_limit(limit: usize) -> Result<usize> {
     if limit == 0 || limit > MOST_ROWS {
         return Err(
-            Error::new(ErrorKind::Invalid, format!("a limit of {limit} cannot be used")).next_step(format!(
+            Error::new(ErrorKind::Invalid, format!("the limit {limit} is out of range")).next_step(format!(
                 "use 1 to {MOST_ROWS}, and continue with the cursor for further pages"
             )),
         );

@@ -279,7 +279,7 @@ impl RelayBuilder {
                     Error::new(ErrorKind::Invalid, format!("the rate of the sink {name:?} is invalid"))
                         .because("the relay would never send anything")
                         .next_step(
-                            "use a number of messages per second above 0, or leave it out; to stop a sink, pause it",
+                            "use a rate above 0 messages per second, or remove the rate; to stop a sink, pause it",
                         ),
                 );
             }

@@ -33,7 +33,7 @@ pub struct CeleryConfig {
     /// How long connecting may take, all attempts together.
     #[serde(with = "duration")]
     pub connect_timeout: Duration,
-    /// How long the broker may take to confirm a batch.
+    /// How long to wait until the broker confirms a batch.
     #[serde(with = "duration")]
     pub confirm_timeout: Duration,
     /// The largest body of a task in bytes. Unless set, the broker's default applies: 16 MiB on RabbitMQ, 512 MiB on

@@ -50,7 +50,7 @@ impl Encoder {
         let steps = &config.redis.priority_steps;
         if steps.is_empty() || !steps.is_sorted_by(|left, right| left < right) {
             return Err(invalid(
-                "priority_steps of the Celery sink cannot be used",
+                "`priority_steps` of the Celery sink is invalid",
                 "they are empty or not in ascending order",
                 "use the workers' value, for example [0, 3, 6, 9]",
             ));

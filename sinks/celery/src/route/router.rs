@@ -128,7 +128,7 @@ impl Router {
         }
         Err(invalid(
             format!("the queue {name:?} of the task is unknown"),
-            "it is not in queues of the Celery sink, and create_missing_queues is false",
+            "the queue is not in `queues` of the Celery sink, and `create_missing_queues` is false",
             "add it to `queues` of the sink, or emit the task with another queue",
         ))
     }
@@ -170,13 +170,13 @@ fn address(
         )),
         (Some(exchange), None, _) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
-            format!("it has the exchange {exchange:?} and no routing key, so no queue would get it"),
-            "emit it with a routing key or a queue",
+            format!("the task has the exchange {exchange:?} and no routing key, so no queue would get the task"),
+            "emit the task with a routing key or a queue",
         )),
         (None, _, None) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
-            "it has neither a queue nor an exchange",
-            "emit it with a queue",
+            "the task has neither a queue nor an exchange",
+            "emit the task with a queue",
         )),
     }
 }

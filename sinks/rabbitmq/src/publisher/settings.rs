@@ -62,7 +62,7 @@ impl Settings {
         if url.query().is_some() {
             return invalid(
                 "the URL of RabbitMQ has query parameters",
-                "remove them, and use settings of the sink instead, for example heartbeat",
+                "remove the parameters, and use settings of the sink instead, for example `heartbeat`",
             );
         }
         if self.tls.is_some() && url.scheme() == "amqp" {
@@ -79,7 +79,7 @@ impl Settings {
         }
         if self.heartbeat < Duration::from_secs(1) || self.heartbeat > Duration::from_secs(3600) {
             return invalid(
-                "heartbeat of the connection to RabbitMQ is out of range",
+                "`heartbeat` of the connection to RabbitMQ is out of range",
                 "use 1s to 1h",
             );
         }
@@ -95,11 +95,11 @@ impl Settings {
             }
         }
         if self.window == 0 {
-            return invalid("window of the connection to RabbitMQ is 0", "use, for example, 1000");
+            return invalid("`window` of the connection to RabbitMQ is 0", "use, for example, 1000");
         }
         if self.max_message_bytes == 0 {
             return invalid(
-                "max_message_bytes of the connection to RabbitMQ is 0",
+                "`max_message_bytes` of the connection to RabbitMQ is 0",
                 "use RabbitMQ's max_message_size, for example 16777216",
             );
         }

@@ -83,8 +83,8 @@ impl Settings {
         }
         if self.stale_timeout <= self.send_timeout {
             return Err(Error::new(ErrorKind::Invalid, "stale_timeout_seconds is too short")
-                .because("rows would be taken over while the broker may still confirm them within send_timeout")
-                .next_step("set it to a multiple of send_timeout"));
+                .because("rows would be claimed again while the broker may still confirm them within send_timeout")
+                .next_step("set stale_timeout_seconds to a multiple of send_timeout"));
         }
         Ok(())
     }

@@ -231,7 +231,7 @@ fn shop_failed(error: tokio::task::JoinError) -> Error {
 }
 
 fn broken() -> Error {
-    Error::new(ErrorKind::Backend, "the proof does not hold")
+    Error::new(ErrorKind::Backend, "the final check of the demo failed")
         .because("the messages that arrived differ from those that were committed; see the lines above")
         .next_step("please report this as a bug, with the database file of a run with --keep")
 }
