@@ -348,7 +348,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             "[[topic]]\nmatch = \"a[\"",
             "line 2: match in [[topic]] cannot be used",
-            "write it like order.*",
+            "write a pattern like order.*",
         ),
         (
             "[[topic]]\non_failure = \"skip\"",
@@ -433,7 +433,7 @@ fn parts_that_do_not_fit_together_are_told_with_their_line() {
         (
             "[[route]]\nmatch = \"*\"\nto = [\n\"audit\",\n\"audit\"]",
             "line 8: the route of \"*\" leads to \"audit\" twice",
-            "remove one of them",
+            "remove one of the two",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = [\"audit\"]\n[[route]]\nmatch = \"*\"\nto = [\"audit\"]",
