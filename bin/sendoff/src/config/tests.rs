@@ -278,12 +278,12 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             "[relay]\nbatch = 0",
             "line 2: batch in [relay] cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[relay]\nidle_time = \"0s\"",
             "line 2: idle_time in [relay] cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[relay]\ncrash_limit = 1",
@@ -385,7 +385,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             &sink("concurrency = 0"),
             "line 5: concurrency of the sink \"a\" cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = \"a\"",

@@ -78,7 +78,7 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
                 .because("nothing would ever be sent");
             return fault(
                 key,
-                error.next_step("use more than 0, or remove the line for the default"),
+                error.next_step("use a value above 0, or remove the line for the default"),
             );
         }
         if let Err(error) = sink.validate() {

@@ -97,7 +97,7 @@ impl WatchSection {
         if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             let error = Error::new(ErrorKind::Invalid, format!("{key} in [watch] cannot be 0"))
                 .because("checks would run without a pause, or always report a stall")
-                .next_step("use more than 0, or remove the line for the default");
+                .next_step("use a value above 0, or remove the line for the default");
             return Err((key, error));
         }
         let is_address = |listen: &str| {

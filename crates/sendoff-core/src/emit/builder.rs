@@ -72,7 +72,7 @@ impl OutboxBuilder {
     }
 
     /// Adds an asynchronous hook; see [`OutboxBuilder::on_created`]. The transaction stays open while the hook runs, so
-    /// it should be fast.
+    /// the hook should be fast.
     ///
     /// ```
     /// use sendoff::Outbox;

@@ -50,7 +50,7 @@ pub struct RelayCard {
     pub name: String,
     /// The version of the relay's program.
     pub version: String,
-    /// A hash of the relay's routes: two relays with the same hash have the same routes.
+    /// A hash of the relay's configuration: two relays with the same hash have the same routes and policies.
     pub config: String,
     /// The relay's routes, as text from [`Routes::to_text`](super::Routes::to_text).
     pub routes: String,
@@ -71,7 +71,7 @@ impl RelayCard {
 pub struct LiveRelay {
     /// The relay's id.
     pub owner: OwnerId,
-    /// The hash of the relay's routes.
+    /// The hash of the relay's configuration.
     pub config: String,
     /// The relay's routes, as it published them.
     pub routes: String,

@@ -48,9 +48,9 @@ pub trait RelayStore: Send + Sync + 'static {
     /// Registers a relay with a lease that ends after `lease` unless a heartbeat renews it.
     async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()>;
 
-    /// Renews the lease, unless it has run out or was taken away, and returns all live relays. A lease that ends
-    /// further in the future than its length, because the database's clock stepped back, is invalid for other relays,
-    /// but its owner may renew it.
+    /// Renews the lease, unless it has expired or was revoked, and returns all live relays. If a lease ends later than
+    /// its full length from now, the database's clock stepped back. Such a lease is invalid for other relays, but its
+    /// owner may renew it.
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat>;
 
     /// Leases up to `limit` free lanes. Fails with [`crate::ErrorKind::LeaseLost`] when the relay's own lease is not
