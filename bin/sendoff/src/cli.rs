@@ -22,7 +22,7 @@ use crate::output::ColorChoice;
     max_term_width = 100,
     after_help = "Start with `sendoff demo`. Data goes to standard output, everything else to standard error.\n\
                   Exit codes: 0 done, 1 failure, 2 usage or configuration, 3 database unreachable, 4 schema, \
-                  5 not found, 6 denied; of `sendoff status`: 7 warning, 8 critical."
+                  5 not found, 6 denied. `sendoff status` also has 7 warning and 8 critical."
 )]
 pub(crate) struct Cli {
     #[command(flatten)]
@@ -35,25 +35,25 @@ pub(crate) struct Cli {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Global options")]
 pub(crate) struct Global {
-    /// Configuration file [default: ./sendoff.toml if it exists]
+    /// Read this configuration file [default: ./sendoff.toml if it exists]
     #[arg(long, global = true, value_name = "FILE", env = "SENDOFF_CONFIG")]
     pub(crate) config: Option<PathBuf>,
     /// Use this database: postgres://user@host/database, mysql://… or sqlite:FILE
     #[arg(long, global = true, value_name = "URL")]
     pub(crate) database: Option<String>,
-    /// Use this one of several configured databases; without it, the relay serves all
+    /// Use one of several configured databases; without this flag, the relay serves all of them
     #[arg(long, global = true, value_name = "NAME", conflicts_with = "database")]
     pub(crate) source: Option<String>,
     /// Print JSON: one document on one line
     #[arg(long, global = true)]
     pub(crate) json: bool,
-    /// Show causes of errors (-vv: more)
+    /// Show the causes of errors and raise the log level by one step (-vv: two steps)
     #[arg(short, long, global = true, action = ArgAction::Count)]
     pub(crate) verbose: u8,
-    /// Log level on standard error
+    /// Level of the log on standard error
     #[arg(long, global = true, value_enum, value_name = "LEVEL")]
     pub(crate) log_level: Option<Level>,
-    /// Log format
+    /// Format of the log
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub(crate) log_format: Option<Format>,
     /// When to use colours

@@ -13,32 +13,32 @@ use crate::session::Session;
 #[derive(Debug, Default, clap::Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// Topic; * matches any text
+    /// Only messages of this topic; * matches any text
     #[arg(long, value_name = "TOPIC")]
     topic: Option<String>,
-    /// Ordering key; * matches any text
+    /// Only messages with this ordering key; * matches any text
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Sink
+    /// Only deliveries to this sink
     #[arg(long, value_name = "SINK")]
     sink: Option<String>,
-    /// Reason of dead letters: exhausted, permanent, expired, unroutable, unreadable or crashed
+    /// Only dead letters with this reason: exhausted, permanent, expired, unroutable, unreadable or crashed
     #[arg(long, value_name = "REASON")]
     reason: Option<String>,
-    /// Text in topic, key, aggregate, idempotency key or error, or the beginning of an id
+    /// Only messages with this text in topic, key, aggregate, idempotency key or error, or at the start of their id
     #[arg(long, value_name = "TEXT")]
     search: Option<String>,
-    /// Dead for at most this long (database clock)
+    /// Only dead letters that died at most this long ago (database clock)
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     died_since: Option<Duration>,
-    /// Created at most this long ago, such as 30m, 12h or 7d (database clock)
+    /// Only messages created at most this long ago, such as 30m, 12h or 7d (database clock)
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     newer_than: Option<Duration>,
-    /// Created more than this long ago
+    /// Only messages created more than this long ago (database clock)
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than: Option<Duration>,
-    /// id, error, payload, payload.PATH, aggregate_type, aggregate_id, idempotency_key, created_from, created_until,
-    /// died_from, died_until
+    /// Only messages with this value. Names: id, error, payload, payload.PATH, aggregate_type, aggregate_id,
+    /// idempotency_key, created_from, created_until, died_from, died_until
     #[arg(long = "filter", value_name = "NAME=VALUE")]
     pairs: Vec<String>,
 }

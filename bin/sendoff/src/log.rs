@@ -10,24 +10,24 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 /// Log level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
 pub(crate) enum Level {
-    /// Nothing.
+    /// Log nothing.
     Off,
-    /// Problems that need action.
+    /// Log problems that need action.
     Error,
-    /// Problems that may need action.
+    /// Log problems that may need action, too.
     Warn,
-    /// Normal events.
+    /// Log normal events, too.
     Info,
-    /// Details.
+    /// Log details, too.
     Debug,
-    /// Everything.
+    /// Log everything.
     Trace,
 }
 
 /// Log format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Format {
-    /// For people.
+    /// Lines for people.
     Human,
     /// One JSON object per line, for programs.
     Json,

@@ -22,10 +22,10 @@ where
             Ok(()) => break,
             Err(error) if error.is_temporary() && !waits => {
                 waits = true;
-                tracing::warn!(event = "store_down", %error, "waiting for the database");
+                tracing::warn!(event = "store_down", %error, "database unreachable; waiting for it");
             }
             Err(error) if error.is_temporary() => {
-                tracing::debug!(event = "store_down", %error, "still waiting for the database");
+                tracing::debug!(event = "store_down", %error, "database still unreachable; waiting for it");
             }
             Err(error) => return Err(error),
         }
@@ -36,7 +36,7 @@ where
     }
     if waits {
         let down_ms = began.elapsed().as_millis() as u64;
-        tracing::info!(event = "store_up", down_ms, "database reachable again");
+        tracing::info!(event = "store_up", down_ms, "database is reachable again");
     }
     Ok(true)
 }

@@ -23,11 +23,13 @@ async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
                 tracing::warn!(
                     event = "jobs_reaped",
                     reaped,
-                    "jobs reaped: their workers did not finish them in time"
+                    "jobs reaped: their leases expired; they are due again, or failed if no attempts were left"
                 );
             }
-            Err(error) if failed_before => tracing::debug!(event = "reap_failed", %error, "reaping failed; will retry"),
-            Err(error) => tracing::warn!(event = "reap_failed", %error, "reaping failed; will retry"),
+            Err(error) if failed_before => {
+                tracing::debug!(event = "reap_failed", %error, "cannot reap jobs; will retry")
+            }
+            Err(error) => tracing::warn!(event = "reap_failed", %error, "cannot reap jobs; will retry"),
         }
         sleep(pause).await;
     }

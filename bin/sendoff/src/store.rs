@@ -64,7 +64,7 @@ impl Store {
         if self.migrate.write_retention().await? {
             tracing::info!(
                 event = "retention_written",
-                "the configured retention was written into the tables"
+                "the configured deduplication window, inbox retention and job attempts were written into the tables"
             );
         }
         Ok(())

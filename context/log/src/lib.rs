@@ -41,30 +41,30 @@ use tracing_subscriber::registry::{LookupSpan, SpanData};
 use fields::SpanFields;
 pub use layer::LogContextLayer;
 
-/// The longest log context. Fields that would make it longer are left out, those of outer spans last: brokers and web
-/// servers refuse messages whose headers are too long, and a message is worth more than its log context.
+/// The longest log context, in bytes. Fields beyond this limit are left out, those of outer spans first. Brokers and
+/// web servers refuse messages whose headers are too long, and a message is more important than its log context.
 pub const LONGEST: usize = 4096;
 
-/// Which fields of spans are sent with messages.
+/// Selects the fields of spans that are sent with messages.
 #[derive(Debug, Clone)]
 pub struct LogContext {
     names: Option<Arc<[String]>>,
 }
 
 impl LogContext {
-    /// All fields of all spans around an emit, except Sendoff's own.
+    /// Sends all fields of all spans around an emit, except Sendoff's own.
     pub fn all() -> Self {
         Self { names: None }
     }
 
-    /// Only fields with these names.
+    /// Sends only fields with these names.
     pub fn only(names: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             names: Some(names.into_iter().map(Into::into).collect()),
         }
     }
 
-    /// The layer that stores fields. Without it in the subscriber there is no log context to send.
+    /// The layer that stores the fields of spans. Without it in the subscriber, no log context is sent.
     pub fn layer(&self) -> LogContextLayer {
         LogContextLayer::new(self.clone())
     }

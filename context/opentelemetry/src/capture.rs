@@ -19,7 +19,7 @@ pub struct TraceContext {
 }
 
 impl TraceContext {
-    /// Uses the W3C's headers.
+    /// Creates a context that uses the headers of the W3C.
     pub fn new() -> Self {
         Self::default()
     }

@@ -36,7 +36,7 @@ pub struct PublishSpans<T> {
 }
 
 impl<T> PublishSpans<T> {
-    /// Creates spans with this tracer.
+    /// Creates spans with the given tracer.
     pub fn new(tracer: T) -> Self {
         Self {
             tracer,
@@ -45,7 +45,7 @@ impl<T> PublishSpans<T> {
         }
     }
 
-    /// Starts a trace for this share of the messages without one; for all of them unless set.
+    /// Sets the share of messages without a trace that start one; all of them unless set.
     #[must_use]
     pub fn roots(mut self, share: f64) -> Self {
         self.roots = share;

@@ -14,9 +14,9 @@ use crate::{CONTENT_TYPE, Signature};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Serializer {
-    /// JSON, Celery's default.
+    /// The body is JSON, Celery's default.
     Json,
-    /// YAML.
+    /// The body is YAML.
     Yaml,
 }
 
@@ -24,11 +24,12 @@ pub enum Serializer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Compression {
-    /// zlib, which Celery calls gzip. Every worker can decode it.
+    /// The algorithm that Celery calls gzip, which is zlib. Every worker can decode it.
     Gzip,
-    /// bzip2.
+    /// The algorithm bzip2.
     Bzip2,
-    /// Zstandard. Workers need the package `zstandard`; from Celery 5.7 on Python 3.14, or `backports.zstd`.
+    /// The algorithm Zstandard. Workers need the package `zstandard`; from Celery 5.7 on Python 3.14, or
+    /// `backports.zstd`.
     Zstd,
 }
 
@@ -72,7 +73,7 @@ enum Due {
 }
 
 impl Task {
-    /// A task of this name, without arguments.
+    /// A task with this name, without arguments.
     pub fn new(name: impl Into<String>) -> Self {
         let name = name.into();
         Self {
@@ -97,12 +98,12 @@ impl Task {
         self
     }
 
-    /// Its id, which workers use for the task and its result.
+    /// The task's id, which workers use for the task and its result.
     pub fn id(&self) -> Uuid {
         self.message.id()
     }
 
-    /// Its name.
+    /// The task's name.
     pub fn name(&self) -> &str {
         &self.call.name
     }
@@ -125,7 +126,7 @@ impl Task {
         Ok(self)
     }
 
-    /// Runs no sooner than this long after the start of the emitting transaction, by the database's clock.
+    /// Runs the task no sooner than this long after the start of the emitting transaction, by the database's clock.
     #[must_use]
     pub fn countdown(mut self, delay: Duration) -> Self {
         self.call.options.set("countdown", seconds(delay));
@@ -133,7 +134,7 @@ impl Task {
         self
     }
 
-    /// Runs no sooner than this point in time.
+    /// Runs the task no sooner than this point in time.
     #[must_use]
     pub fn eta(mut self, at: SystemTime) -> Self {
         self.call.options.set_text("eta", &iso8601(at));
@@ -141,23 +142,23 @@ impl Task {
         self
     }
 
-    /// Keeps it in the outbox until `lead` before it is due. Otherwise it is sent immediately and waits in a worker's
-    /// memory. Only for a task with a countdown or an eta.
+    /// Keeps the task in the outbox until `lead` before it is due. Otherwise it is sent immediately and waits in a
+    /// worker's memory. Only for a task with a countdown or an eta.
     #[must_use]
     pub fn hold_until_due(mut self, lead: Duration) -> Self {
         self.hold = Some(lead);
         self
     }
 
-    /// Does not run later than this long after the start of the emitting transaction, by the database's clock.
+    /// Does not run the task later than this long after the start of the emitting transaction, by the database's clock.
     #[must_use]
     pub fn expires_in(mut self, time: Duration) -> Self {
         self.call.options.set("expires", seconds(time));
         self
     }
 
-    /// Does not run after this point in time. If it has not been sent by then, it becomes a dead letter with the reason
-    /// `expired`.
+    /// Does not run the task after this point in time. If it has not been sent by then, it becomes a dead letter with
+    /// the reason `expired`.
     #[must_use]
     pub fn expires_at(mut self, at: SystemTime) -> Self {
         self.call.options.set_text("expires", &iso8601(at));
@@ -165,25 +166,25 @@ impl Task {
         self
     }
 
-    /// Sets the queue, instead of that of the relay's routes or defaults.
+    /// Sets the queue of the task, which overrides the relay's routes and defaults.
     #[must_use]
     pub fn queue(self, name: &str) -> Self {
         self.text("queue", name)
     }
 
-    /// Sets the exchange. Needs a routing key.
+    /// Sets the exchange of the task. It needs a routing key.
     #[must_use]
     pub fn exchange(self, name: &str) -> Self {
         self.text("exchange", name)
     }
 
-    /// Sets the routing key.
+    /// Sets the routing key of the task.
     #[must_use]
     pub fn routing_key(self, key: &str) -> Self {
         self.text("routing_key", key)
     }
 
-    /// Sets Celery's priority, 0 to 255. On RabbitMQ, larger is sooner and the queue must support priorities; on Redis,
+    /// Sets Celery's priority, 0 to 255. On RabbitMQ, larger is sooner and the queue must support priorities. On Redis,
     /// smaller is sooner and 9 is the last. To change the order in which the relay sends, convert the task to a
     /// [`Message`] and set its priority.
     #[must_use]
@@ -223,21 +224,21 @@ impl Task {
         self
     }
 
-    /// Adds a step to the chain that starts with this task: it runs after all earlier steps, with the result of the
-    /// last.
+    /// Adds a step to the chain that starts with this task. The step runs after all earlier steps, with the result of
+    /// the last one.
     #[must_use]
     pub fn then(mut self, task: impl Into<Signature>) -> Self {
         self.chain.push(task.into().with_own_id());
         self
     }
 
-    /// The worker kills the task after this long.
+    /// Sets the time after which the worker kills the task.
     #[must_use]
     pub fn time_limit(self, limit: Duration) -> Self {
         self.json("time_limit", seconds(limit))
     }
 
-    /// The worker raises an exception in the task after this long.
+    /// Sets the time after which the worker raises an exception in the task.
     #[must_use]
     pub fn soft_time_limit(self, limit: Duration) -> Self {
         self.json("soft_time_limit", seconds(limit))
@@ -249,7 +250,7 @@ impl Task {
         self.json("retries", retries.to_string())
     }
 
-    /// Whether the worker discards the result. By default, the task's own setting decides.
+    /// Sets whether the worker discards the result. By default, the task's own setting decides.
     #[must_use]
     pub fn ignore_result(self, ignore: bool) -> Self {
         self.json("ignore_result", ignore.to_string())
@@ -269,7 +270,7 @@ impl Task {
         if OPTIONS.contains(&name) {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("a stamp cannot have the name {name:?}"))
-                    .because("that is the name of an option")
+                    .because("an option of tasks has this name")
                     .next_step("choose another name"),
             );
         }
@@ -323,7 +324,7 @@ impl Task {
         )
     }
 
-    /// Whether RabbitMQ writes it to disk; true by default.
+    /// Sets whether RabbitMQ writes the task to disk; true by default.
     #[must_use]
     pub fn persistent(self, persistent: bool) -> Self {
         self.json("delivery_mode", if persistent { "2" } else { "1" }.to_owned())
@@ -355,7 +356,7 @@ impl Task {
         self
     }
 
-    /// Chooses between a report and an error for a duplicate.
+    /// Chooses whether a duplicate is reported or an error.
     #[must_use]
     pub fn on_duplicate(mut self, choice: OnDuplicate) -> Self {
         self.message = self.message.on_duplicate(choice);

@@ -57,7 +57,7 @@ impl Call {
                 ErrorKind::Invalid,
                 format!("the {what} of the task {:?} cannot be written as JSON", self.name),
             )
-            .because("they contain a float that is infinite or not a number, which JSON does not support")
+            .because("the value contains an infinite float or NaN, which JSON does not support")
             .next_step("send None or text instead"));
         }
         serde_json::to_string(value).map_err(|error| {

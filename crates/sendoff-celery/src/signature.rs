@@ -1,4 +1,4 @@
-//! Tasks that Celery runs after, in parallel with, or as part of another one.
+//! Tasks that Celery runs after, in parallel with, or as part of another task.
 
 use crate::Task;
 use crate::call::Call;
@@ -59,7 +59,7 @@ impl Signature {
         chord
     }
 
-    /// Makes it not receive the result of the task before it, like Celery's `.si()`.
+    /// Makes the task run without the result of the previous task, like Celery's `.si()`.
     #[must_use]
     pub fn immutable(mut self) -> Self {
         self.immutable = true;

@@ -28,32 +28,32 @@ pub struct Typed {
 }
 
 impl Typed {
-    /// A `uuid.UUID`.
+    /// An argument of Python's type `uuid.UUID`.
     pub fn uuid(id: Uuid) -> Self {
         Self::of("uuid", id.simple().to_string())
     }
 
-    /// A `decimal.Decimal`, from its digits or from any decimal type that prints them.
+    /// An argument of Python's type `decimal.Decimal`, from its digits or from any decimal type that prints them.
     pub fn decimal(number: impl ToString) -> Self {
         Self::of("decimal", number.to_string())
     }
 
-    /// A `datetime.datetime` in UTC.
+    /// An argument of Python's type `datetime.datetime`, in UTC.
     pub fn datetime(at: SystemTime) -> Self {
         Self::of("datetime", iso8601(at))
     }
 
-    /// A `datetime.date`, from text such as `2031-05-06`.
+    /// An argument of Python's type `datetime.date`, from text such as `2031-05-06`.
     pub fn date(day: impl ToString) -> Self {
         Self::of("date", day.to_string())
     }
 
-    /// A `datetime.time`, from text such as `07:08:09`.
+    /// An argument of Python's type `datetime.time`, from text such as `07:08:09`.
     pub fn time(time: impl ToString) -> Self {
         Self::of("time", time.to_string())
     }
 
-    /// A `bytes`.
+    /// An argument of Python's type `bytes`.
     pub fn bytes(bytes: impl AsRef<[u8]>) -> Self {
         match std::str::from_utf8(bytes.as_ref()) {
             Ok(text) => Self::of("bytes", text.to_owned()),

@@ -48,7 +48,7 @@ pub struct Envelope<'a> {
 }
 
 impl<'a> Envelope<'a> {
-    /// The start of every line.
+    /// The beginning of every line of JSON.
     pub const START: &'static str = "{\"id\":\"";
 
     /// The envelope of a message.
@@ -70,7 +70,7 @@ impl<'a> Envelope<'a> {
         }
     }
 
-    /// Writes it to `lines`, with a line break at the end.
+    /// Writes the message as one line of JSON to `lines`, with a line break at the end.
     ///
     /// # Errors
     /// Only the errors of `lines`.

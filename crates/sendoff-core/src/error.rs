@@ -6,10 +6,10 @@ use std::fmt;
 /// A source error of any type.
 pub type BoxError = Box<dyn StdError + Send + Sync + 'static>;
 
-/// The result of everything in Sendoff that can fail.
+/// The result type of Sendoff's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// The kind of an error. It decides how callers react, so the project matches it exhaustively.
+/// The kind of an error. Callers decide by it how to react, so the project matches it exhaustively.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -63,21 +63,21 @@ impl Error {
         }
     }
 
-    /// Adds why it happened.
+    /// Adds the reason of the error.
     #[must_use]
     pub fn because(mut self, why: impl Into<String>) -> Self {
         self.why = Some(why.into());
         self
     }
 
-    /// Adds what the reader can do about it.
+    /// Adds what the reader can do about the error.
     #[must_use]
     pub fn next_step(mut self, next: impl Into<String>) -> Self {
         self.next = Some(next.into());
         self
     }
 
-    /// Keeps the error that caused this one.
+    /// Adds the error that caused this one.
     #[must_use]
     pub fn with_source(mut self, source: impl Into<BoxError>) -> Self {
         self.source = Some(source.into());
@@ -94,12 +94,12 @@ impl Error {
         &self.what
     }
 
-    /// Why it failed, where known.
+    /// Why it failed, if known.
     pub fn why(&self) -> Option<&str> {
         self.why.as_deref()
     }
 
-    /// What to do next, where there is advice.
+    /// What to do next, if there is advice.
     pub fn next(&self) -> Option<&str> {
         self.next.as_deref()
     }
@@ -142,7 +142,7 @@ impl StdError for Error {
     }
 }
 
-/// The driver's error with the texts of its sources: some drivers themselves only say "db error".
+/// The text of a driver's error with the texts of its sources: some drivers' errors only say "db error".
 pub(crate) fn said_by(error: &(dyn StdError + 'static)) -> String {
     // First lines only: drivers may print the values of the row below them.
     let first_line = |error: &dyn StdError| error.to_string().lines().next().unwrap_or_default().to_owned();

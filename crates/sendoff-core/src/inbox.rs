@@ -1,4 +1,4 @@
-//! The consumer's side: handles a message once, even if it arrives several times.
+//! For consumers: handles a message once, even if it arrives several times.
 
 use uuid::Uuid;
 
@@ -10,9 +10,9 @@ use crate::{Error, ErrorKind, Result};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use = "a message that was already handled must not be handled again"]
 pub enum Once {
-    /// Handle it now, in the same transaction.
+    /// The message is new: handle it now, in the same transaction.
     First,
-    /// It was already handled: commit or roll back, and acknowledge it.
+    /// The message was already handled: commit or roll back, and acknowledge the message.
     Seen,
 }
 
@@ -70,8 +70,8 @@ impl Inbox {
     pub async fn once<A, Tx: OutboxTx<A>>(&self, mut tx: Tx, id: Uuid, consumer: &str) -> Result<Once> {
         if consumer.is_empty() || consumer.len() > 255 || consumer.contains('\0') {
             return Err(Error::new(ErrorKind::Invalid, "the consumer's name is invalid")
-                .because("it is empty, longer than 255 bytes, or contains a NUL character")
-                .next_step("use a name like that of a service: billing"));
+                .because("the name is empty, longer than 255 bytes, or contains a NUL character")
+                .next_step("use the name of the service, such as billing"));
         }
         let sql = match tx.dialect() {
             Dialect::Postgres => &self.postgres,

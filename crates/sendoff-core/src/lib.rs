@@ -51,5 +51,5 @@ pub use sink::{Outcome, Reason, Sink};
 pub use store::Outgoing;
 pub use wake::Waker;
 
-/// The id of a message: a UUID, version 7 when Sendoff creates it.
+/// The id of a message: a UUID. Sendoff creates version 7.
 pub use uuid::Uuid;

@@ -31,7 +31,7 @@ impl fmt::Debug for Pattern {
 }
 
 impl Pattern {
-    /// Whether `topic` matches.
+    /// Whether the pattern matches `topic`.
     pub fn matches(&self, topic: &str) -> bool {
         self.matcher.is_match(topic)
     }
@@ -60,7 +60,7 @@ impl FromStr for Pattern {
             Err(error) => Err(
                 Error::new(ErrorKind::Invalid, format!("the topic pattern {text:?} is invalid"))
                     .because(error.kind().to_string())
-                    .next_step("write it like order.* or {order,invoice}.paid"),
+                    .next_step("write a pattern like order.* or {order,invoice}.paid"),
             ),
         }
     }

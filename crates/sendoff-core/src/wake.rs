@@ -1,4 +1,4 @@
-//! The first of the wake sources: a wake-up inside the process.
+//! Wakes a relay in the same process.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Failures by what they have in common: sink, reason and error.
+//! Groups failures by sink, reason and error.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant, SystemTime};
@@ -12,11 +12,11 @@ use crate::list::{Bounds, Key, ListOrder, hash};
 use crate::operator::Operator;
 use crate::view::{FailureView, PageView};
 
-/// How many failures are looked at.
+/// The largest number of failures that one list reads for each status.
 const MOST_LOOKED_AT: usize = 50_000;
-/// How long.
+/// How long one list reads failures of each status.
 const LONGEST: Duration = Duration::from_millis(700);
-/// How long a group is looked for that is not among the first.
+/// How long to search for a group that is not among the newest failures.
 const LONGEST_SEARCH: Duration = Duration::from_secs(10);
 /// How many rows one step reads.
 pub(crate) const STEP: usize = 1000;
@@ -26,16 +26,16 @@ pub(crate) const STEP: usize = 1000;
 pub struct FailureGroup {
     /// The sink; empty for messages that were not routed.
     pub(crate) sink: String,
-    /// Whether they are dead; the others are in retry.
+    /// Whether the failures are dead; otherwise they are in retry.
     pub(crate) dead: bool,
-    /// The reason of dead letters; `retry` for others.
+    /// The reason of dead letters; `retry` for deliveries in retry.
     pub(crate) reason: String,
-    /// The fingerprint of their error.
+    /// The fingerprint of the failures' error.
     pub(crate) error: String,
 }
 
 impl FailureGroup {
-    /// The group of a row; `None` when it has not failed.
+    /// The group of a row; `None` when the row is not a failure.
     pub(crate) fn of(row: &Stored) -> Option<Self> {
         let dead = match row.status {
             Status::Dead => true,
@@ -51,14 +51,14 @@ impl FailureGroup {
         })
     }
 
-    /// Its short name: the same for the same sink, reason and error, in every database.
+    /// The short id of the group: the same for the same sink, reason and error, in every database.
     pub fn id(&self) -> String {
         let text = [&self.sink, &self.reason, &self.error].map(String::as_str).join("\0");
         let hash = hash(text.as_bytes());
         format!("{:08x}", (hash >> 32) ^ (hash & 0xffff_ffff))
     }
 
-    /// Selects its rows, and others with the same sink and reason.
+    /// A filter that selects the rows of the group, and other rows with the same sink and reason.
     pub(crate) fn filter(&self, filter: &Filter) -> Filter {
         Filter {
             status: Some(if self.dead { Status::Dead } else { Status::Retry }),
@@ -71,7 +71,7 @@ impl FailureGroup {
     }
 }
 
-/// What is known of a group.
+/// What was counted of a group so far.
 struct Seen {
     count: u64,
     first: SystemTime,
@@ -140,7 +140,7 @@ impl Operator {
             }
         }
         Err(Error::new(ErrorKind::NotFound, format!("there is no group {id:?}"))
-            .because("its failures were retried, delivered or discarded, or the id is of another group")
+            .because("the failures of the group were retried, delivered or discarded, or the id is wrong")
             .next_step("list the groups with `sendoff failures`"))
     }
 }
@@ -192,7 +192,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The states of failures that a filter asks for.
+/// The states of the failures that a filter selects.
 fn failed(filter: &Filter) -> Result<Vec<Status>> {
     let is_of_dead = filter.reason.is_some() || filter.died_from.is_some() || filter.died_until.is_some();
     match filter.status {

@@ -7,7 +7,7 @@ use sendoff::{Error, ErrorKind, Result, Uuid};
 
 use crate::written::{Moment, WrittenFilter};
 
-/// The names that [`parse_filter`] knows, each with its meaning.
+/// The filter names that [`parse_filter`] accepts, each with its meaning.
 pub const FILTER_NAMES: &[(&str, &str)] = &[
     ("id", "this id; may be given several times"),
     (
@@ -62,7 +62,7 @@ pub fn parse_filter(pairs: impl IntoIterator<Item = impl AsRef<str>>) -> Result<
         let Some((name, value)) = pair.split_once('=') else {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("the filter {pair:?} is not name=value"))
-                    .next_step("write it like status=dead or topic=order.*"),
+                    .next_step("write a filter like status=dead or topic=order.*"),
             );
         };
         set(&mut written, name.trim(), value)?;
@@ -88,15 +88,15 @@ pub(crate) fn validate(filter: &Filter) -> Result<()> {
         match text.as_deref() {
             Some("") => {
                 return Err(Error::new(ErrorKind::Invalid, format!("the filter {name} is empty"))
-                    .next_step("give it a value, or leave it out"));
+                    .next_step("give the filter a value, or leave it out"));
             }
             Some(text) if text.contains('\0') => {
                 return Err(Error::new(
                     ErrorKind::Invalid,
                     format!("the filter {name} contains a NUL character"),
                 )
-                .because("databases cannot compare it as text")
-                .next_step("search for text without it"));
+                .because("databases cannot compare text with NUL")
+                .next_step("search for text without NUL"));
             }
             Some(_) | None => {}
         }
@@ -107,7 +107,7 @@ pub(crate) fn validate(filter: &Filter) -> Result<()> {
                 ErrorKind::Invalid,
                 format!("the filter payload.{} has an empty part", path.path.join(".")),
             )
-            .next_step("write it like payload.customer.id=42, or payload.items.0.sku=A1 for an array"));
+            .next_step("write the filter like payload.customer.id=42, or payload.items.0.sku=A1 for an array"));
         }
     }
     if let Some(reason) = filter.reason.as_deref()
@@ -198,7 +198,7 @@ fn once<T>(field: &mut Option<T>, name: &str, value: T) -> Result<()> {
 fn twice(name: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("the filter {name} is given twice"))
         .because("each filter can be given once")
-        .next_step("keep one of them")
+        .next_step("remove one of the two filters")
 }
 
 fn status(value: &str) -> Result<Status> {
@@ -216,7 +216,7 @@ fn moment(name: &str, value: &str) -> Result<Moment> {
 }
 
 fn unreadable(name: &str, value: &str, wanted: &str) -> Error {
-    Error::new(ErrorKind::Invalid, format!("the filter {name} cannot be {value:?}")).next_step(format!("use {wanted}"))
+    Error::new(ErrorKind::Invalid, format!("the value {value:?} of the filter {name} is invalid")).next_step(format!("use {wanted}"))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
-//! What an error has in common with others: its text without numbers, ids, addresses and quoted values.
+//! Fingerprints of errors: their text without numbers, ids, addresses and quoted values.
 
-/// How long a fingerprint is, at most.
+/// The longest fingerprint, in characters.
 const LONGEST: usize = 300;
 
 /// The text of an error with placeholders for what differs from message to message.

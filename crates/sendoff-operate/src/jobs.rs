@@ -13,52 +13,52 @@ use crate::steer::{AT_ONCE, Progress};
 use crate::view::{JobView, PageView};
 use crate::written::WrittenFilter;
 
-/// How long a page looks for jobs.
+/// How long one page searches for jobs.
 const LONGEST: Duration = Duration::from_millis(240);
 
-/// Reads the jobs of an outbox, and acts on failed ones in the name of an operator.
+/// Reads the jobs of an outbox, and retries or discards failed ones for an operator.
 #[derive(Clone)]
 pub struct JobOperator {
     store: Arc<dyn WorkStore>,
     who: String,
 }
 
-/// A page of a list of jobs.
+/// A request for one page of a list of jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobListRequest {
     /// Only jobs in this state.
     pub state: Option<JobState>,
-    /// Which jobs.
+    /// Which jobs to list.
     pub filter: WrittenFilter,
-    /// How many at most.
+    /// The largest number of jobs on the page.
     pub limit: usize,
-    /// Where to continue: the `next` of the page before.
+    /// The cursor to continue from: the `next` of the previous page.
     pub after: Option<String>,
     /// Whether to include payloads, cut to a few kilobytes.
     pub payload: bool,
-    /// The time that ages in the filter count back from, by the database's clock.
+    /// The time that ages in the filter are relative to, by the database's clock.
     pub now: SystemTime,
 }
 
 /// An action on failed jobs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JobAct {
-    /// Make them due now; attempts are reset to 0.
+    /// Makes failed jobs due now; attempts are reset to 0.
     Retry,
-    /// Delete them.
+    /// Deletes failed jobs.
     Discard,
 }
 
-/// Only jobs in this state can be retried or discarded.
+/// The state of jobs that can be retried or discarded.
 const FAILED: Option<JobState> = Some(JobState::Failed);
 
 impl JobOperator {
-    /// An operator; every change is recorded in the audit with `who`.
+    /// Creates the service. Every change is recorded in the audit with the name `who`.
     pub fn new(store: Arc<dyn WorkStore>, who: impl Into<String>) -> Self {
         Self { store, who: who.into() }
     }
 
-    /// A page of jobs that match, by number, oldest first. It looks at a limited number of rows for a limited time, like
+    /// A page of jobs that match, by number, oldest first. It reads a limited number of rows for a limited time, like
     /// [`Operator::list`](crate::Operator::list).
     ///
     /// # Errors
@@ -110,7 +110,7 @@ impl JobOperator {
         Ok(page)
     }
 
-    /// One job.
+    /// The job with this id.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, and errors of the store.
@@ -118,12 +118,12 @@ impl JobOperator {
         let found = self.store.find_job(id).await?;
         found.and_then(JobView::of).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no job {id}"))
-                .because("it is completed, was discarded, or was never committed")
+                .because("the job is completed, was discarded, or was never committed")
                 .next_step("list jobs with `sendoff jobs ls`")
         })
     }
 
-    /// How many failed jobs match.
+    /// The number of failed jobs that match.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
@@ -137,7 +137,7 @@ impl JobOperator {
         Ok(count)
     }
 
-    /// Retries or discards failed jobs that match, in batches. Returns how many.
+    /// Retries or discards failed jobs that match, in batches. Returns the number of jobs.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store; batches done before stay done.
@@ -222,9 +222,9 @@ fn check(filter: &Filter) -> Result<()> {
     if filter.reason.is_some() || filter.died_from.is_some() || filter.died_until.is_some() {
         return Err(
             Error::new(ErrorKind::Invalid, "jobs have neither a reason nor a time of death")
-                .because("they fail and are not dead letters")
+                .because("jobs fail; they do not become dead letters")
                 .next_step(
-                    "leave out reason, died_from and died_until; `sendoff jobs ls --state failed` lists failed jobs",
+                    "remove reason, died_from and died_until from the filter; `sendoff jobs ls --state failed` lists failed jobs",
                 ),
         );
     }
@@ -238,6 +238,6 @@ fn check(filter: &Filter) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Invalid, "jobs have neither a status nor a sink")
-        .because("no relay delivers them")
-        .next_step("leave out status and sink; `sendoff jobs ls --state` selects by state"))
+        .because("no relay delivers jobs")
+        .next_step("remove status and sink from the filter; `sendoff jobs ls --state` selects by state"))
 }

@@ -1,4 +1,4 @@
-//! Rules for operators of an outbox: list messages, retry dead letters, and other actions.
+//! The actions of operators on an outbox, and their rules: list messages, retry dead letters, and others.
 //!
 //! [`Operator`] is the one service behind the command line, the API and the admin page. It checks requests, calls the
 //! store, and answers with views that serialise to the same JSON everywhere.

@@ -1,8 +1,8 @@
-//! Names that are known, and the one that was probably meant.
+//! Known names, with a suggestion for a misspelled one.
 
 use sendoff::{Error, ErrorKind, Result};
 
-/// The names of things that an operator may name.
+/// The known names of one kind, such as sinks.
 #[derive(Debug, Clone)]
 pub struct KnownNames {
     kind: &'static str,
@@ -10,7 +10,7 @@ pub struct KnownNames {
 }
 
 impl KnownNames {
-    /// The names of things of this kind.
+    /// The known names of this kind.
     pub fn new(kind: &'static str, names: impl IntoIterator<Item = String>) -> Self {
         let mut names: Vec<String> = names.into_iter().collect();
         names.sort();
@@ -18,7 +18,7 @@ impl KnownNames {
         Self { kind, names }
     }
 
-    /// Checks that a name is known. Where none is known, nothing can be said.
+    /// Checks that a name is known. If no name is known, every name is accepted.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the known names and the nearest one.
@@ -32,8 +32,8 @@ impl KnownNames {
             Some(nearest) => format!("did you mean {nearest}? ({known})"),
             None => known,
         };
-        Err(Error::new(ErrorKind::Invalid, format!("no {kind} is called {name:?}"))
-            .because("neither the configuration nor a running relay has it")
+        Err(Error::new(ErrorKind::Invalid, format!("unknown {kind} {name:?}"))
+            .because(format!("neither the configuration nor a running relay has this {kind}"))
             .next_step(next))
     }
 

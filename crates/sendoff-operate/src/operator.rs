@@ -10,7 +10,7 @@ use crate::filter::validate;
 use crate::steer::{AT_ONCE, Progress};
 use crate::{MessageView, RetryView, SummaryView, WrittenFilter};
 
-/// Acts on an outbox in the name of an operator.
+/// Lists and changes messages of an outbox for an operator.
 #[derive(Clone)]
 pub struct Operator {
     pub(crate) store: Arc<dyn OperateStore>,
@@ -18,7 +18,7 @@ pub struct Operator {
 }
 
 impl Operator {
-    /// An operator; every change is recorded in the audit with `who`.
+    /// Creates the service. Every change is recorded in the audit with the name `who`.
     pub fn new(store: Arc<dyn OperateStore>, who: impl Into<String>) -> Self {
         Self { store, who: who.into() }
     }
@@ -28,7 +28,7 @@ impl Operator {
         Command::by(&self.who)
     }
 
-    /// The time by the database's clock.
+    /// The time of the database's clock.
     ///
     /// # Errors
     /// Errors of the store.
@@ -60,19 +60,19 @@ impl Operator {
         written.as_of(now)
     }
 
-    /// One message with all its deliveries.
+    /// The message with this id, with all its deliveries.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none, and errors of the store.
     pub async fn show(&self, id: Uuid) -> Result<MessageView> {
         MessageView::of_deliveries(self.store.find(id).await?).ok_or_else(|| {
             Error::new(ErrorKind::NotFound, format!("there is no message {id}"))
-                .because("it was never committed, or it was delivered and is not kept")
-                .next_step("to keep delivered messages for a while, set a retention in [database]")
+                .because("the message was never committed, or it was delivered and is not kept")
+                .next_step("check the id; to keep delivered messages for a while, set `retention` in [database]")
         })
     }
 
-    /// A summary of the outbox.
+    /// The number of messages and deliveries in each state.
     ///
     /// # Errors
     /// Errors of the store.
@@ -80,7 +80,7 @@ impl Operator {
         Ok(self.store.summary().await?.into())
     }
 
-    /// One message with its dead deliveries.
+    /// The message with this id, with its dead deliveries.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when there is none or it has no dead delivery, and errors of the store.
@@ -91,15 +91,15 @@ impl Operator {
         if message.deliveries.is_empty() {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("message {id} is not a dead letter"))
-                    .because(format!("its status is {}", status.as_str()))
-                    .next_step("show it as a message instead"),
+                    .because(format!("the message exists, and its status is {}", status.as_str()))
+                    .next_step(format!("run `sendoff show {id}`")),
             );
         }
         Ok(message)
     }
 
-    /// Retries dead letters that match: due now, attempts reset to 0, in order per key, in batches. Those that die while this
-    /// runs, for the first time or again, are not affected.
+    /// Retries dead letters that match: due now, attempts reset to 0, in order per key, in batches. Messages that die
+    /// while this runs are not retried.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for a filter that is invalid, asks for another status, or is empty: to retry all of
@@ -108,7 +108,7 @@ impl Operator {
         let filter = of_dead(filter)?;
         if filter == Filter::default() {
             return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
-                .because("an empty filter would retry all of them")
+                .because("an empty filter would retry all dead letters")
                 .next_step("give an id or a filter, or ask for all"));
         }
         validate(&filter)?;

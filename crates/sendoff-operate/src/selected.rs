@@ -24,7 +24,8 @@ enum Act {
 }
 
 impl Operator {
-    /// What matches the filter and is in the group, if one is given. `all`: an empty filter means everything.
+    /// Selects what matches the filter and is in the group, if one is given. With `all`, an empty filter selects
+    /// everything.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] for an unknown group, and errors of the store.
@@ -44,7 +45,7 @@ impl Operator {
 }
 
 impl Selected {
-    /// How many dead letters it has.
+    /// The number of selected dead letters.
     ///
     /// # Errors
     /// As [`Operator::dead_count`]; also for a group of deliveries in retry.
@@ -55,7 +56,7 @@ impl Selected {
         }
     }
 
-    /// Retries its dead letters.
+    /// Retries the selected dead letters.
     ///
     /// # Errors
     /// As [`Operator::dead_retry`]; also for a group of deliveries in retry.
@@ -67,7 +68,7 @@ impl Selected {
         }
     }
 
-    /// Deletes its dead letters.
+    /// Deletes the selected dead letters.
     ///
     /// # Errors
     /// As [`Operator::dead_discard`]; also for a group of deliveries in retry.
@@ -78,7 +79,7 @@ impl Selected {
         }
     }
 
-    /// How many waiting deliveries [`Selected::retry`] would make due.
+    /// The number of waiting deliveries that [`Selected::retry`] would make due.
     ///
     /// # Errors
     /// As [`Operator::retry_waiting_count`]; also for a group of dead letters.
@@ -99,7 +100,7 @@ impl Selected {
         }
     }
 
-    /// Makes its waiting deliveries due now.
+    /// Makes the selected waiting deliveries due now.
     ///
     /// # Errors
     /// As [`Operator::retry_waiting`]; also for a group of dead letters.

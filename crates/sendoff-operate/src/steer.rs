@@ -1,4 +1,4 @@
-//! Changes, made in batches, with progress.
+//! Changes by operators, made in batches, with progress.
 
 use std::time::Duration;
 
@@ -12,11 +12,11 @@ use crate::view::{AuditView, CleanView, KeyView, LaneView, PauseView, ReapView};
 /// How many rows one transaction of a large change affects.
 pub(crate) const AT_ONCE: usize = 1000;
 
-/// Receives how many are done so far.
+/// Receives the number of rows that are done so far.
 pub type Progress<'a> = &'a mut (dyn FnMut(u64) + Send);
 
 impl Operator {
-    /// How many messages match.
+    /// The number of messages that match.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
@@ -25,7 +25,7 @@ impl Operator {
         self.store.count(filter).await
     }
 
-    /// How many dead letters match.
+    /// The number of dead letters that match.
     ///
     /// # Errors
     /// As [`Operator::count`]; also when the filter asks for another status.
@@ -37,7 +37,7 @@ impl Operator {
         .await
     }
 
-    /// Deletes dead letters that match, in batches. Those that die while this runs are not affected.
+    /// Deletes dead letters that match, in batches. Messages that die while this runs are not deleted.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store; batches done before stay done.
@@ -62,9 +62,9 @@ impl Operator {
         }
     }
 
-    /// Makes waiting deliveries that match due now, in batches: those in retry, parked ones included, and those whose sink
-    /// is down. Scheduled ones are not affected unless they are named by id or `how` includes them: after an outage, next
-    /// week's messages must not be sent with the others.
+    /// Makes waiting deliveries that match due now, in batches: those in retry, including parked ones, and those whose
+    /// sink is down. Scheduled messages are not changed unless they are named by id or `how` includes them: a retry
+    /// after an outage must not send next week's messages.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store; batches done before stay done.
@@ -94,7 +94,7 @@ impl Operator {
         Ok(due)
     }
 
-    /// How many messages [`Operator::retry_waiting`] would change.
+    /// The number of deliveries that [`Operator::retry_waiting`] would change.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
@@ -120,7 +120,7 @@ impl Operator {
         Ok(self.store.keys(limit).await?.into_iter().map(Into::into).collect())
     }
 
-    /// Releases a key: its messages no longer wait for its dead letters. Returns how many blocked it.
+    /// Releases a key: its messages no longer wait behind dead letters. Returns how many dead letters blocked the key.
     ///
     /// # Errors
     /// [`ErrorKind::NotFound`] when nothing blocks it, and errors of the store.
@@ -129,7 +129,9 @@ impl Operator {
         if released == 0 {
             return Err(
                 Error::new(ErrorKind::NotFound, format!("no dead letter blocks the key {key:?}"))
-                    .because("it was released or retried already, or its head is still being retried")
+                    .because(
+                        "the dead letter was released or retried already, or the failed message is still being retried",
+                    )
                     .next_step("list blocked keys with `sendoff keys ls`"),
             );
         }
@@ -144,7 +146,7 @@ impl Operator {
         Ok(self.store.lane_views().await?.into_iter().map(Into::into).collect())
     }
 
-    /// Pauses a topic or a sink; returns whether it was not paused before.
+    /// Pauses a topic or a sink. Returns false if it was already paused.
     ///
     /// # Errors
     /// Errors of the store.
@@ -152,7 +154,7 @@ impl Operator {
         self.store.pause(what, &self.who).await
     }
 
-    /// Ends a pause; returns whether there was one.
+    /// Ends a pause. Returns false if there was none.
     ///
     /// # Errors
     /// Errors of the store.
@@ -160,7 +162,7 @@ impl Operator {
         self.store.resume(what, &self.who).await
     }
 
-    /// All pauses.
+    /// All paused topics and sinks.
     ///
     /// # Errors
     /// Errors of the store.
@@ -168,7 +170,7 @@ impl Operator {
         Ok(self.store.pauses().await?.into_iter().map(Into::into).collect())
     }
 
-    /// How many rows are older than their retention.
+    /// The number of rows that are older than their retention.
     ///
     /// # Errors
     /// Errors of the store.
@@ -176,7 +178,7 @@ impl Operator {
         Ok(self.store.clean_count(retention).await?.old)
     }
 
-    /// Deletes rows that are older than their retention, in batches, and counts the rest.
+    /// Deletes rows that are older than their retention, in batches, and counts the remaining rows.
     ///
     /// # Errors
     /// Errors of the store; batches done before stay done.
@@ -194,7 +196,7 @@ impl Operator {
         Ok(CleanView { deleted, remaining })
     }
 
-    /// The audit, newest first.
+    /// The newest entries of the audit, newest first.
     ///
     /// # Errors
     /// Errors of the store.

@@ -14,7 +14,7 @@ use crate::filter::validate;
 /// [`Operator::filter`](crate::Operator::filter) reads: the clocks of hosts differ, and the database sets `created_at`.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct WrittenFilter {
-    /// Everything except the times.
+    /// All fields of the filter except the times.
     pub(crate) filter: Filter,
     pub(crate) created_from: Option<Moment>,
     pub(crate) created_until: Option<Moment>,
@@ -49,17 +49,17 @@ pub(crate) enum Moment {
 }
 
 impl WrittenFilter {
-    /// Whether it is empty, and so matches everything.
+    /// Whether the filter is empty, and so matches everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Whether it asks when dead letters died.
+    /// Whether the filter selects by when dead letters died.
     pub fn has_time_of_death(&self) -> bool {
         self.died_from.is_some() || self.died_until.is_some()
     }
 
-    /// Whether it depends on the current time.
+    /// Whether the filter has ages, which depend on the current time.
     pub fn has_ages(&self) -> bool {
         let is_age = |moment: Option<Moment>| matches!(moment, Some(Moment::Ago(_)));
         [self.created_from, self.created_until, self.died_from, self.died_until]
@@ -67,7 +67,7 @@ impl WrittenFilter {
             .any(is_age)
     }
 
-    /// The filter at the time `now`.
+    /// The filter with ages resolved at the time `now`.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when nothing can match it.

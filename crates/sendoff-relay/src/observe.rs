@@ -28,79 +28,79 @@ use crate::HookFailures;
 /// }
 /// ```
 pub trait Observer: Send + Sync + 'static {
-    /// A sink has answered a batch.
+    /// Called when a sink has returned the outcomes of a batch.
     fn published(&self, batch: &PublishedBatch<'_>) {
         let _ = batch;
     }
 
-    /// A charged attempt failed, and it was written that the delivery will be tried again. Called once for each that
-    /// [`RunReport::retried`](crate::RunReport::retried) counts.
+    /// Called after a charged attempt failed, when it is written that the delivery will be tried again. Called once for
+    /// each attempt that [`RunReport::retried`](crate::RunReport::retried) counts.
     fn retried(&self, outgoing: &Outgoing, sink: &str) {
         let _ = (outgoing, sink);
     }
 
-    /// A delivery became a dead letter: it was written. Called once for each that
+    /// Called when a dead letter is written. Called once for each delivery that
     /// [`RunReport::dead`](crate::RunReport::dead) counts.
     fn dead_lettered(&self, outgoing: &Outgoing, sink: &str, reason: DeadReason) {
         let _ = (outgoing, sink, reason);
     }
 
-    /// Results were written, or lost with their lanes.
+    /// Called when results were written, or were lost with their lanes.
     fn settled(&self, settled: &SettledBatch) {
         let _ = settled;
     }
 
-    /// The database has another history, as after a failover.
+    /// Called when the history of the database has changed, as after a failover.
     fn history_changed(&self) {}
 
-    /// The health of the relay, reported a few times per second.
+    /// Called a few times per second with the health of the relay.
     fn relay_health(&self, relay_health: &RelayHealth) {
         let _ = relay_health;
     }
 }
 
-/// A batch that a sink has answered.
+/// A batch with the outcomes that its sink returned.
 #[derive(Debug)]
 pub struct PublishedBatch<'a> {
-    /// The sink's name.
+    /// The name of the sink.
     pub sink: &'a Arc<str>,
-    /// When it was handed over.
+    /// When the batch was passed to the sink.
     pub begun: Instant,
-    /// When it was answered.
+    /// When the sink returned the outcomes.
     pub answered: Instant,
-    /// The deliveries. Those whose lane was lost meanwhile are left out.
+    /// The deliveries of the batch. Those whose lane was lost in the meantime are left out.
     pub messages: &'a [PublishedMessage<'a>],
 }
 
-/// A delivery that a sink has answered for.
+/// A delivery with its outcome.
 #[derive(Debug, Clone, Copy)]
 pub struct PublishedMessage<'a> {
-    /// The message.
+    /// The message of the delivery.
     pub outgoing: &'a Arc<Outgoing>,
-    /// When the relay got it.
+    /// When the relay read the message.
     pub claim: Claimed,
-    /// The answer of the sink.
+    /// The outcome that the sink returned.
     pub outcome: &'a Outcome,
 }
 
 /// When a relay read a message.
 #[derive(Debug, Clone, Copy)]
 pub struct Claimed {
-    /// When it was read.
+    /// When the message was read.
     pub at: Instant,
-    /// When the relay last began a read that emptied the ready table: the message was not there yet. `None`: the relay has
-    /// not caught up since it acquired its lanes.
+    /// When the relay last began a read that emptied the ready table: the message was not there yet. `None`: the relay
+    /// has not emptied the table since it acquired its lanes.
     pub caught_up: Option<Instant>,
 }
 
-/// Written results.
+/// Results that were written to the store.
 #[derive(Debug, Clone, Copy)]
 pub struct SettledBatch {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How many of their lanes belong to another relay now; rows of those lanes were not changed.
+    /// The number of rows whose lane belongs to another relay now. They were not changed.
     pub lost: usize,
-    /// How long writing took.
+    /// How long it took to write the results.
     pub took: Duration,
     /// How long the oldest result had waited when all were written.
     pub lag: Duration,
@@ -109,59 +109,59 @@ pub struct SettledBatch {
 /// The health of a relay.
 #[derive(Debug, Clone)]
 pub struct RelayHealth {
-    /// When it was reported.
+    /// When the health was reported.
     pub at: Instant,
-    /// The lanes that it holds, each with its number of rows in flight.
+    /// The lanes that the relay holds, each with its number of rows in flight.
     pub lanes: Vec<(Lane, usize)>,
-    /// How many rows are in flight: messages, or deliveries from the waiting table.
+    /// The number of rows in flight: messages, or deliveries from the waiting table.
     pub in_flight: usize,
-    /// How many bytes of payload are in flight.
+    /// The number of payload bytes in flight.
     pub bytes_in_flight: usize,
-    /// Its sinks, in the order they were added.
+    /// The relay's sinks, in the order they were added.
     pub sinks: Vec<SinkHealth>,
-    /// How it learns of new messages.
+    /// What wakes the relay for new messages.
     pub wake_source: WakeSource,
-    /// How many relays are alive, as of its last heartbeat.
+    /// The number of live relays, as of the last heartbeat of this relay.
     pub relays: usize,
     /// How long the oldest unwritten result has waited.
     pub unsettled: Option<Duration>,
     /// When a read last succeeded.
     pub read: Option<Instant>,
-    /// Whether it is stopping.
+    /// Whether the relay is stopping.
     pub stopping: bool,
-    /// Failures of hooks so far.
+    /// Failures of hooks since the relay was built.
     pub hooks: HookFailures,
 }
 
 /// The health of a sink, as a relay sees it.
 #[derive(Debug, Clone)]
 pub struct SinkHealth {
-    /// Its name.
+    /// The sink's name.
     pub name: Arc<str>,
-    /// Whether it takes messages.
+    /// Whether the sink takes messages.
     pub state: SinkState,
-    /// Whether an operator has paused it.
+    /// Whether an operator has paused the sink.
     pub paused: bool,
-    /// How many deliveries in flight are for it.
+    /// The number of deliveries in flight for this sink.
     pub in_flight: usize,
 }
 
 /// Whether a sink takes messages, as its circuit breaker sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum SinkState {
-    /// It takes messages.
+    /// The sink takes messages.
     Up,
-    /// It is down: it gets no messages, or a probe.
+    /// The sink is down: it gets no messages, or one as a probe.
     Down,
-    /// It is up again, and gets larger batches step by step.
+    /// The sink is up again, and gets larger batches step by step.
     RampingUp,
 }
 
 impl SinkState {
-    /// All of them.
+    /// All states of a sink.
     pub const ALL: [Self; 3] = [Self::Up, Self::Down, Self::RampingUp];
 
-    /// The label value in metrics.
+    /// The state as a label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Up => "up",
@@ -171,23 +171,23 @@ impl SinkState {
     }
 }
 
-/// How a relay learns of new messages. It polls in any case.
+/// What wakes a relay for new messages. Every relay also polls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WakeSource {
-    /// Emitters in its own process wake it.
+    /// Emitters in the relay's own process wake it.
     InProcess,
-    /// The database wakes it.
+    /// Notifications of the database wake the relay.
     Listen,
-    /// It only polls.
+    /// Nothing wakes the relay; it only polls.
     Poll,
 }
 
 impl WakeSource {
-    /// All of them.
+    /// All wake sources.
     pub const ALL: [Self; 3] = [Self::InProcess, Self::Listen, Self::Poll];
 
-    /// The label value in metrics.
+    /// The wake source as a label value in metrics.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::InProcess => "in_process",

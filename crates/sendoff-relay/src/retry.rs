@@ -1,19 +1,20 @@
-//! How long to wait before the next attempt.
+//! The delay before the next attempt.
 
 use std::time::Duration;
 
-/// `delay = min(max, base · multiplier^attempts) + jitter`, where attempts counts those that failed before this one.
+/// Computes delays between attempts: `min(max, base · multiplier^attempts) + jitter`, where `attempts` counts the
+/// attempts that failed before this one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPolicy {
-    /// The first delay.
+    /// The delay after the first failure.
     pub base: Duration,
-    /// The factor for every further failure.
+    /// The factor by which the delay grows with every further failure.
     pub multiplier: f64,
     /// The longest delay, before jitter.
     pub max: Duration,
-    /// The largest random part that is added, as a fraction of the delay, so that retries do not come together.
+    /// The largest random part of a delay, as a fraction of the delay. It spreads retries over time.
     pub jitter: f64,
-    /// After how many attempts a delivery is dead, unless the message has its own limit.
+    /// The number of attempts after which a delivery is dead, unless the message has its own limit.
     pub attempts: u32,
 }
 
@@ -30,7 +31,7 @@ impl Default for RetryPolicy {
 }
 
 impl RetryPolicy {
-    /// The delay after a failure, when `failed_before` attempts had failed before it.
+    /// The delay after a failure. `failed_before` is the number of attempts that failed before it.
     pub fn delay(&self, failed_before: u32, rng: &mut fastrand::Rng) -> Duration {
         let exponent = i32::try_from(failed_before).unwrap_or(i32::MAX);
         let grown = self.base.as_secs_f64() * self.multiplier.max(0.0).powi(exponent);

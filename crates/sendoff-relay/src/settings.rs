@@ -1,4 +1,4 @@
-//! The settings of a relay. The defaults are good for most uses.
+//! The settings of a relay. The defaults suit most uses.
 
 use std::time::Duration;
 
@@ -7,28 +7,29 @@ use std::time::Duration;
 pub struct Settings {
     /// How long a relay keeps its lanes without a heartbeat.
     pub lease: Duration,
-    /// How often the lease is renewed and the shares of lanes are computed.
+    /// How often the relay renews its lease and computes its share of the lanes.
     pub heartbeat: Duration,
-    /// About how many messages one read returns.
+    /// How many messages one read returns, approximately.
     pub batch: usize,
-    /// How many messages may be in flight: read and not settled yet.
+    /// The largest number of messages in flight: read and not settled yet.
     pub max_in_flight: usize,
-    /// How many bytes may be in flight: of payload, headers and texts. One message of any size may exceed this.
+    /// The most bytes in flight: payload, headers and texts. A single message of any size may exceed this.
     pub max_in_flight_bytes: usize,
-    /// The longest pause between two polls when there is nothing to do.
+    /// The longest pause between two polls while there is nothing to do.
     pub idle_time: Duration,
     /// How often the waiting table is read.
     pub due_interval: Duration,
-    /// How often the janitor looks for blocked deliveries that nothing blocks any more.
+    /// How often the relay looks for blocked deliveries that nothing blocks any more.
     pub sweep: Duration,
     /// How often the store deletes rows that are past their retention.
     pub clean: Duration,
-    /// How long a stopping relay waits for sinks to confirm what is in flight.
+    /// How long a stopping relay waits for sinks to confirm messages in flight.
     pub drain_timeout: Duration,
-    /// After this many crashes in a lane, relays quarantine it: messages go in small groups that are recorded in the store.
-    /// After as many crashes on one message alone, that message is dead. At least 2: one crash can have any reason.
+    /// After this many crashes in a lane, relays quarantine the lane: messages go in small groups that are recorded in
+    /// the store. After as many crashes on one message alone, that message is dead. At least 2: one crash can have any
+    /// reason.
     pub crash_limit: u32,
-    /// The seed of all random numbers; `None` takes one from the system.
+    /// The seed of all random numbers; `None`: a random seed.
     pub seed: Option<u64>,
 }
 
@@ -51,16 +52,16 @@ impl Default for Settings {
     }
 }
 
-/// Settings of one sink.
+/// Limits of one sink.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SinkSettings {
-    /// How many messages a batch has at most.
+    /// The largest number of messages per batch.
     pub batch: usize,
-    /// How many batches may be with the sink at the same time.
+    /// The number of batches that may be with the sink at the same time.
     pub concurrency: usize,
     /// How long a batch may take before its outcome is unknown.
     pub timeout: Duration,
-    /// The limit of messages per second from one relay; `None` is no limit.
+    /// The largest number of messages per second from one relay; `None`: no limit.
     pub rate: Option<f64>,
 }
 

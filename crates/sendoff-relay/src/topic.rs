@@ -1,17 +1,18 @@
-//! Policies of topics.
+//! Retries and order of topics.
 
 use crate::RetryPolicy;
 
-/// What followers of a key do when its head fails.
+/// What happens to later messages with a key when the first one fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnFailure {
-    /// They wait until it is delivered, or until an operator acts on its dead letter: the order is always kept.
+    /// Later messages wait until the failed one is delivered, or until an operator acts on its dead letter: the order
+    /// is always kept.
     #[default]
     Block,
-    /// They wait while it is retried, and continue when it is dead.
+    /// Later messages wait while the failed one is retried. They are delivered when it is dead.
     Skip,
-    /// They continue immediately; it is retried independently.
+    /// Later messages are delivered immediately; the failed one is retried independently.
     Park,
 }
 
@@ -20,6 +21,6 @@ pub enum OnFailure {
 pub struct TopicPolicy {
     /// When and how often a failed message is tried again.
     pub retry: RetryPolicy,
-    /// What followers of its key do when it fails.
+    /// What happens to later messages with the same key when a message fails.
     pub on_failure: OnFailure,
 }

@@ -7,34 +7,34 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use sendoff::{Error, ErrorKind, Result};
 
-/// The names of the settings, for errors.
+/// The names of the TLS settings, for error texts.
 #[derive(Debug, Clone, Copy)]
 pub struct Words {
-    /// The setting for the CA certificates file.
+    /// The name of the setting for the CA certificates file.
     pub authorities: &'static str,
-    /// The setting for the client certificate file.
+    /// The name of the setting for the client certificate file.
     pub certificate: &'static str,
-    /// The setting for the client key file.
+    /// The name of the setting for the client key file.
     pub key: &'static str,
 }
 
-/// PEM files: the CAs to trust, and the client certificate to present.
+/// PEM files: the CAs to trust, and the client certificate.
 #[derive(Debug, Clone, Copy)]
 pub struct Files<'a> {
-    /// Certificates of the CAs to trust; `None`: the system's.
+    /// The file with certificates of the CAs to trust; `None`: the system's.
     pub authorities: Option<&'a Path>,
-    /// The client certificate, for servers that require one.
+    /// The file with the client certificate, for servers that require one.
     pub certificate: Option<&'a Path>,
-    /// The key of the client certificate.
+    /// The file with the key of the client certificate.
     pub key: Option<&'a Path>,
-    /// The names of the settings, for errors.
+    /// The names of the TLS settings, for error texts.
     pub words: Words,
 }
 
 /// A client certificate with its chain, and its key.
 #[derive(Debug)]
 pub struct Identity {
-    /// The client certificate first, then its chain.
+    /// The client certificate, followed by the certificates of its chain.
     pub certificates: Vec<CertificateDer<'static>>,
     /// The key of the client certificate.
     pub key: PrivateKeyDer<'static>,
@@ -74,7 +74,7 @@ impl Files<'_> {
         Ok(found)
     }
 
-    /// The same CAs, as a rustls root store.
+    /// The CAs to trust, as a rustls root store.
     ///
     /// # Errors
     /// As [`Files::authorities`].
@@ -115,7 +115,7 @@ fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>> {
 }
 
 pub(crate) fn unusable(what: &str, error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{what} cannot be used"))
+    Error::new(ErrorKind::Invalid, format!("cannot use {what}"))
         .because(error.to_string())
         .next_step("use PEM files that this process can read")
         .with_source(error)

@@ -1,5 +1,4 @@
-//! TLS settings that the stores and the sinks of Sendoff share: which CAs to trust, and which client certificate to
-//! present.
+//! TLS settings that the stores and the sinks of Sendoff share: the CAs to trust, and the client certificate.
 #![forbid(unsafe_code)]
 
 mod files;

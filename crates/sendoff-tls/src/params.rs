@@ -7,27 +7,27 @@ use sendoff::{Error, ErrorKind, Result};
 
 use crate::{Files, Words};
 
-/// `sslmode`.
+/// The values of `sslmode` in a database URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// Not encrypted.
+    /// The connection is not encrypted.
     Disable,
-    /// Encrypted if the server supports it; `allow` means the same.
+    /// The connection is encrypted if the server supports it; `allow` means the same.
     Prefer,
-    /// Encrypted; the server is not verified.
+    /// The connection is encrypted; the server is not verified.
     Require,
-    /// Encrypted; the certificate must come from a trusted CA.
+    /// The connection is encrypted; the server's certificate must come from a trusted CA.
     VerifyCa,
-    /// Encrypted; the certificate must come from a trusted CA and be for this host.
+    /// The connection is encrypted; the server's certificate must come from a trusted CA and be for this host.
     VerifyFull,
 }
 
 impl Mode {
-    /// Parses the value of `sslmode`.
+    /// Parses the value of `sslmode`. `usable` lists the values that the store supports, for the next step of the error.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an unknown value. The error does not quote it.
-    pub fn parse(word: &str) -> Result<Self> {
+    pub fn parse(word: &str, usable: &str) -> Result<Self> {
         Ok(match word {
             "disable" => Self::Disable,
             "allow" | "prefer" => Self::Prefer,
@@ -35,15 +35,13 @@ impl Mode {
             "verify-ca" => Self::VerifyCa,
             "verify-full" => Self::VerifyFull,
             _ => {
-                return Err(
-                    Error::new(ErrorKind::Invalid, "the database URL has an unknown sslmode")
-                        .next_step("use disable, prefer, require, verify-ca or verify-full"),
-                );
+                return Err(Error::new(ErrorKind::Invalid, "unknown sslmode in the database URL")
+                    .next_step(format!("use {usable}")));
             }
         })
     }
 
-    /// The default when the URL has no `sslmode`: a connection to another machine is encrypted, and the server is
+    /// The default when the URL has no `sslmode`. A connection to another machine is encrypted, and the server is
     /// verified.
     pub fn default_for(is_local: bool) -> Self {
         if is_local { Self::Prefer } else { Self::VerifyFull }
@@ -53,24 +51,24 @@ impl Mode {
 /// The TLS parameters of a URL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TlsParams {
-    /// `sslmode`.
+    /// The parameter `sslmode`.
     pub mode: Option<Mode>,
-    /// `sslrootcert`: certificates (PEM) of the CAs to trust; `None` or `system`: the system's.
+    /// The parameter `sslrootcert`: a PEM file with the CAs to trust. `None` or `system`: the system's CAs.
     pub root_cert: Option<PathBuf>,
-    /// `sslcert`: the client certificate (PEM).
+    /// The parameter `sslcert`: a PEM file with the client certificate.
     pub cert: Option<PathBuf>,
-    /// `sslkey`: the key of the client certificate (PEM).
+    /// The parameter `sslkey`: a PEM file with the key of the client certificate.
     pub key: Option<PathBuf>,
 }
 
 impl TlsParams {
-    /// Takes one parameter of the URL. Returns whether it is a TLS parameter.
+    /// Takes one parameter of the URL. Returns whether it is a TLS parameter. `usable` is as in [`Mode::parse`].
     ///
     /// # Errors
     /// As [`Mode::parse`].
-    pub fn take(&mut self, name: &str, value: &str) -> Result<bool> {
+    pub fn take(&mut self, name: &str, value: &str, usable: &str) -> Result<bool> {
         match name {
-            "sslmode" => self.mode = Some(Mode::parse(value)?),
+            "sslmode" => self.mode = Some(Mode::parse(value, usable)?),
             "sslrootcert" => self.root_cert = Some(value.into()),
             "sslcert" => self.cert = Some(value.into()),
             "sslkey" => self.key = Some(value.into()),
@@ -116,8 +114,9 @@ mod tests {
 
     #[test]
     fn an_unknown_mode_is_refused_without_being_quoted() {
-        let error = TlsParams::default().take("sslmode", "hunter2").unwrap_err();
+        let error = TlsParams::default().take("sslmode", "hunter2", "disable").unwrap_err();
         assert!(!format!("{error} {error:?}").contains("hunter2"));
-        assert!(!TlsParams::default().take("user", "hunter2").unwrap());
+        assert_eq!(error.next(), Some("use disable"));
+        assert!(!TlsParams::default().take("user", "hunter2", "disable").unwrap());
     }
 }

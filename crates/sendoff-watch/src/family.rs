@@ -1,13 +1,13 @@
-//! All metrics.
+//! All metrics of Sendoff.
 
 /// The kind of a metric, as in Prometheus.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// Only grows.
+    /// A counter, which only grows.
     Counter,
-    /// Goes up and down.
+    /// A gauge, which goes up and down.
     Gauge,
-    /// How values are distributed; its series end in `_bucket`, `_sum` and `_count`.
+    /// A histogram: the distribution of values. Its series end in `_bucket`, `_sum` and `_count`.
     Histogram,
 }
 
@@ -24,13 +24,13 @@ impl Kind {
 /// A metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Family {
-    /// Its name.
+    /// The name of the metric.
     pub name: &'static str,
-    /// Its kind.
+    /// The kind of the metric.
     pub kind: Kind,
-    /// Its labels.
+    /// The labels of the metric.
     pub labels: &'static [&'static str],
-    /// Its help text.
+    /// The help text of the metric.
     pub help: &'static str,
 }
 
@@ -43,7 +43,7 @@ macro_rules! families {
             help: $help,
         };)*
 
-        /// All metrics, in the order they are shown.
+        /// All metrics, in the order of the output.
         pub const FAMILIES: &[Family] = &[$($constant),*];
     };
 }

@@ -13,17 +13,17 @@ use crate::stall::{Stall, Stalled};
 /// A relay without a health report for this long counts as dead. It sends four per second.
 pub(crate) const SILENCE: Duration = Duration::from_secs(30);
 
-/// What keeps a relay from being ready.
+/// A reason why a relay is not ready.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Obstacle {
-    /// One of [`Obstacle::KINDS`].
+    /// The kind of the obstacle, one of [`Obstacle::KINDS`].
     pub kind: &'static str,
     /// The explanation for an operator.
     pub why: String,
 }
 
 impl Obstacle {
-    /// All kinds.
+    /// All kinds of obstacles.
     pub const KINDS: [&'static str; 8] = [
         "starting", "stopping", "silent", "store", "schema", "sinks", "stalled", "stray",
     ];
@@ -33,15 +33,15 @@ impl Obstacle {
     }
 }
 
-/// Whether a relay is ready: it is, unless there is an obstacle.
+/// Whether a relay is ready. It is ready if there is no obstacle.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Readiness {
-    /// All obstacles.
+    /// All obstacles of the relay.
     pub obstacles: Vec<Obstacle>,
 }
 
 impl Readiness {
-    /// Whether it is ready.
+    /// Whether the relay is ready.
     pub fn is_ready(&self) -> bool {
         self.obstacles.is_empty()
     }
@@ -56,7 +56,7 @@ impl Readiness {
         self
     }
 
-    /// The JSON that `/ready` answers.
+    /// The JSON body of `/ready`.
     pub fn to_json(&self) -> serde_json::Value {
         let obstacles = self.obstacles.iter();
         let obstacles = obstacles.map(|obstacle| serde_json::json!({"kind": obstacle.kind, "why": obstacle.why}));
@@ -118,7 +118,7 @@ impl Health {
                 event = "row_stray",
                 lane,
                 seq,
-                "no relay reads the lane or number of this row: it is not delivered until it is emitted again"
+                "row is never delivered: no relay reads its lane or number; emit the message again"
             );
         }
     }

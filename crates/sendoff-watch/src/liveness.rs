@@ -22,7 +22,7 @@ pub(crate) async fn keep_touching(path: PathBuf, mut relay_healths: watch::Recei
             Ok(Err(error)) if !complained => {
                 complained = true;
                 let path = path.display();
-                tracing::error!(event = "liveness_failed", %path, %error, "the liveness file cannot be touched");
+                tracing::error!(event = "liveness_failed", %path, %error, "cannot touch the liveness file");
             }
             Ok(Ok(())) => complained = false,
             Ok(Err(_)) | Err(_) => {}

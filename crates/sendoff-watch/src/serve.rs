@@ -40,7 +40,7 @@ pub(crate) async fn serve(watch: Watch, listener: TcpListener) {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             Err(error) => {
-                tracing::warn!(event = "watch_failed", %error, "a connection could not be accepted");
+                tracing::warn!(event = "watch_failed", %error, "cannot accept a connection to the metrics and probes");
                 sleep(Duration::from_millis(100)).await;
                 continue;
             }

@@ -25,29 +25,29 @@ const PATIENCE: Duration = Duration::from_millis(200);
 /// Where to send metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StatsdTarget {
-    /// By UDP.
+    /// Sends to a host by UDP.
     Udp {
         /// The host, by name or address.
         host: String,
-        /// The port.
+        /// The UDP port.
         port: u16,
     },
-    /// To a Unix datagram socket.
+    /// Sends to a Unix datagram socket.
     Unix(PathBuf),
 }
 
 /// How to send metrics.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StatsdConfig {
-    /// Where to.
+    /// Where to send metrics.
     pub target: StatsdTarget,
-    /// The prefix of all names.
+    /// The prefix of all metric names.
     pub prefix: String,
     /// The name of the tag with the topic.
     pub topic_tag: String,
     /// Tags of every metric, such as `env:prod`.
     pub tags: Vec<String>,
-    /// Whether counters are called as in django-celery-outbox, where a message has one delivery.
+    /// Whether counters have the names of django-celery-outbox, where a message has one delivery.
     pub drop_in: bool,
 }
 

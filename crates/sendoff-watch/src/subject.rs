@@ -13,9 +13,9 @@ use crate::clock::Clock;
 use crate::figures::Figures;
 use crate::health::Health;
 
-/// One watched relay: its [`Observer`].
+/// One watched relay, as its [`Observer`].
 pub struct Subject {
-    /// The label `source` of its metrics; empty if there is only one relay.
+    /// The label `source` of the relay's metrics; empty if there is only one relay.
     name: String,
     figures: Mutex<Figures>,
     health: Mutex<Health>,
@@ -24,11 +24,11 @@ pub struct Subject {
 
 /// The parts of a relay that the watch checks.
 pub struct Surroundings {
-    /// Its store.
+    /// The relay's store.
     pub store: Arc<dyn RelayStore>,
-    /// Checks the version of the tables.
+    /// The store's migrations, to check the version of the tables.
     pub migrate: Option<Arc<dyn MigrateStore>>,
-    /// Its sinks, by name.
+    /// The relay's sinks, by name.
     pub sinks: Vec<(Arc<str>, Arc<dyn Sink>)>,
 }
 
@@ -42,25 +42,25 @@ impl Subject {
         }
     }
 
-    /// Reports the health of the outbox, for relays without a [`sendoff::store::RelayStore`]. For all others the watch asks
-    /// the store.
+    /// Reports the health of the outbox. For relays without a [`sendoff::store::RelayStore`]; for all others the watch
+    /// asks the store.
     pub fn tell_store_health(&self, asked: Instant, store_health: StoreHealth) {
         let now = Instant::now();
         self.figures().clock = Some(Clock::new(asked, now, store_health.now));
         self.health().looked(Some(store_health), now);
     }
 
-    /// The same, when the database did not answer.
+    /// Reports that the database did not answer. For relays without a [`sendoff::store::RelayStore`].
     pub fn tell_unanswered(&self, why: &Error) {
         self.health().look_failed(why.to_string(), Instant::now());
     }
 
-    /// Reports the check of the tables of such a relay.
+    /// Reports the result of a check of the tables. For relays without a [`sendoff::store::RelayStore`].
     pub fn tell_schema(&self, checked: &Result<()>) {
         self.health().schema_checked(checked);
     }
 
-    /// Reports whether a sink of such a relay can be reached.
+    /// Reports whether a sink can be reached. For relays without a [`sendoff::store::RelayStore`].
     pub fn tell_checked(&self, sink: &Arc<str>, checked: Result<(), String>) {
         self.health().sink_checked(sink, checked);
     }

@@ -1,4 +1,4 @@
-//! The watch: starts and holds all parts.
+//! Starts and holds all parts of the watch.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,18 +18,18 @@ use crate::subject::{Subject, Surroundings};
 use crate::systemd::Systemd;
 use crate::{liveness, render, serve};
 
-/// How a relay is watched.
+/// Settings of the watch: what watches a relay, and where to send the results.
 #[derive(Debug, Clone, PartialEq)]
 pub struct WatchConfig {
-    /// Where to serve `/metrics` and the probes, such as `127.0.0.1:9464`; `None` serves nothing.
+    /// The address for `/metrics` and the probes, such as `127.0.0.1:9464`; `None`: no server.
     pub listen: Option<String>,
     /// How often the database is checked.
     pub interval: Duration,
-    /// After how long a ready message that no relay takes counts as a stall.
+    /// After this time, a ready message that no relay takes counts as a stall.
     pub stall_after: Duration,
     /// How many topics have their own metrics; all others are counted under the topic `other`.
     pub topics: usize,
-    /// A file to touch while the relay works.
+    /// The file to touch while the relay works.
     pub liveness_file: Option<PathBuf>,
     /// Where to send metrics by StatsD.
     pub statsd: Option<StatsdConfig>,
@@ -38,7 +38,7 @@ pub struct WatchConfig {
 }
 
 impl WatchConfig {
-    /// Whether nothing is configured.
+    /// Whether no part of the watch is configured.
     pub fn is_off(&self) -> bool {
         self.listen.is_none() && self.liveness_file.is_none() && self.statsd.is_none() && self.systemd.is_none()
     }
@@ -106,7 +106,7 @@ impl Watch {
         subject
     }
 
-    /// Starts everything that is configured, and checks the stores once.
+    /// Starts all configured parts, and checks the stores once.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the address cannot be listened on.
@@ -122,7 +122,7 @@ impl Watch {
             };
             let listener = TcpListener::bind(listen).await.map_err(refused)?;
             let bound = listener.local_addr().map_err(refused)?;
-            tracing::info!(event = "watch_listening", address = %bound, "metrics and probes are served");
+            tracing::info!(event = "watch_listening", address = %bound, "serving metrics and probes");
             address = Some(bound);
             tasks.spawn(serve::serve(self.clone(), listener));
         }
@@ -217,12 +217,12 @@ pub struct Watching {
 }
 
 impl Watching {
-    /// The address it listens on.
+    /// The address that the watch listens on.
     pub fn address(&self) -> Option<SocketAddr> {
         self.address
     }
 
-    /// Ends it after the relay has stopped, and sends the remaining metrics.
+    /// Ends the watch after the relay has stopped, and sends the remaining metrics.
     pub async fn end(mut self) {
         if let Some(systemd) = &self.systemd {
             systemd.tell("STOPPING=1");

@@ -8,8 +8,8 @@ use url::Url;
 
 use crate::Secret;
 
-/// The URL of a broker. A password in it prints as `***`. A user without a password prints as `***`, too, because it
-/// may be a token. It is better to keep secrets out of the URL, as a [`Secret`].
+/// The URL of a broker. It prints without secrets: a password as `***`, and a user without a password as `***`, too,
+/// because it may be a token. It is better to keep secrets out of the URL, as a [`Secret`].
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address(Url);
 
@@ -44,12 +44,12 @@ impl Address {
         Err(Error::new(ErrorKind::Invalid, what).next_step(format!("use {}://", allowed.join(":// or "))))
     }
 
-    /// The URL with its password, for the driver only.
+    /// The URL with its password. Pass it only to the driver.
     pub fn reveal(&self) -> &Url {
         &self.0
     }
 
-    /// The URL with this password in it, for the driver only.
+    /// The URL with the given password in it. Pass it only to the driver.
     ///
     /// # Errors
     /// As [`Secret::reveal`].

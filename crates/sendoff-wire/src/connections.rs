@@ -14,10 +14,10 @@ const FIRST_PAUSE: Duration = Duration::from_millis(50);
 
 /// Opens connections of one kind.
 pub trait Connect: Send + Sync {
-    /// An open connection.
+    /// The type of an open connection.
     type Connection: Send + Sync;
 
-    /// Connects and authenticates, once. The caller limits the time by dropping the future.
+    /// Connects and authenticates once. The caller limits the time by dropping the future.
     fn connect(&self) -> impl Future<Output = Result<Self::Connection, Refusal>> + Send;
 
     /// The address of the broker, without secrets, for errors.
@@ -27,7 +27,7 @@ pub trait Connect: Send + Sync {
     fn is_usable(&self, connection: &Self::Connection) -> bool;
 }
 
-/// Why there is no connection, as text for an operator. It never holds a secret.
+/// Why there is no connection, as text for an operator. It never contains a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
     /// The kind of the error.
@@ -36,7 +36,7 @@ pub struct Refusal {
     pub what: String,
     /// Why it failed.
     pub why: String,
-    /// What to do about it.
+    /// What an operator can do about it.
     pub next: String,
 }
 
@@ -56,8 +56,8 @@ struct State<C> {
 }
 
 impl<D: Connect> Connections<D> {
-    /// Not connected yet. `patience` limits the time that one call of [`Connections::get`] may take, all attempts
-    /// together.
+    /// Creates the shared connection, which is not open yet. `patience` limits the time of one call of
+    /// [`Connections::get`], including all attempts to connect.
     pub fn new(connect: D, patience: Duration) -> Self {
         Self {
             connect,
@@ -70,7 +70,7 @@ impl<D: Connect> Connections<D> {
         }
     }
 
-    /// The connector.
+    /// The connector that opens connections.
     pub fn connector(&self) -> &D {
         &self.connect
     }
@@ -118,12 +118,12 @@ impl<D: Connect> Connections<D> {
         self.try_until(Instant::now() + self.patience).await
     }
 
-    /// Takes the shared connection out, for the caller to close.
+    /// Takes the shared connection out, so that the caller can close it.
     pub async fn close(&self) -> Option<Arc<D::Connection>> {
         self.state.lock().await.connection.take()
     }
 
-    /// Drops this connection after the caller has given it up. A newer one stays.
+    /// Removes a broken connection, so that the next call opens a new one. A newer connection stays.
     pub async fn forget(&self, broken: &Arc<D::Connection>) {
         let mut state = self.state.lock().await;
         if state.connection.as_ref().is_some_and(|kept| Arc::ptr_eq(kept, broken)) {
@@ -160,7 +160,7 @@ impl<D: Connect> Connections<D> {
 }
 
 impl Refusal {
-    /// The outcome of messages that could not be sent because of it.
+    /// The outcome of messages that could not be sent without a connection.
     pub fn outcome(&self) -> Outcome {
         let Self { what, why, next, .. } = self;
         Outcome::SinkDown(format!("{what}: {why} ({next})").into())
@@ -180,7 +180,7 @@ impl From<Error> for Refusal {
         Self {
             kind: error.kind(),
             what: error.what().to_owned(),
-            why: error.why().unwrap_or("its settings cannot be used").to_owned(),
+            why: error.why().unwrap_or("the settings of the sink are invalid").to_owned(),
             next: error.next().unwrap_or("correct the settings of the sink").to_owned(),
         }
     }

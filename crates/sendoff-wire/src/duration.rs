@@ -42,11 +42,11 @@ pub fn serialize<S: Serializer>(duration: &Duration, serializer: S) -> Result<S:
     serializer.serialize_str(&format(*duration))
 }
 
-/// A duration that may be left out.
+/// A setting that is a duration and may be left out.
 pub mod option {
     use super::{Deserializer, Duration, Serializer};
 
-    /// See [`super::deserialize`].
+    /// Parses an optional duration from a configuration.
     ///
     /// # Errors
     /// As [`super::deserialize`].
@@ -54,7 +54,7 @@ pub mod option {
         super::deserialize(deserializer).map(Some)
     }
 
-    /// See [`super::serialize`].
+    /// Writes an optional duration in the form that [`deserialize`] parses.
     ///
     /// # Errors
     /// As [`super::serialize`].
@@ -66,11 +66,11 @@ pub mod option {
     }
 }
 
-/// A duration, or `off`.
+/// A setting that is a duration, or `off`.
 pub mod or_off {
     use super::{Deserializer, Duration, DurationOrOff, Serializer};
 
-    /// See [`super::deserialize`].
+    /// Parses a duration or `off` from a configuration.
     ///
     /// # Errors
     /// An error of the format when the value is neither a duration nor `off`.
@@ -78,7 +78,7 @@ pub mod or_off {
         deserializer.deserialize_str(DurationOrOff)
     }
 
-    /// See [`super::serialize`].
+    /// Writes a duration or `off` in the form that [`deserialize`] parses.
     ///
     /// # Errors
     /// As [`super::serialize`].

@@ -16,7 +16,7 @@ pub const ENCODED: &str = "sendoff-encoded";
 /// The header that lists, separated by commas, the headers whose names are percent-encoded.
 pub const ENCODED_NAMES: &str = "sendoff-encoded-names";
 
-/// Encodes headers so that a protocol can carry them, and collects the names of the encoded ones in
+/// Encodes headers for protocols that cannot carry every character. It collects the names of the encoded headers in
 /// [`Encodings::headers`], so that a consumer can decode them.
 #[derive(Debug, Default)]
 pub struct Encodings {
@@ -25,7 +25,7 @@ pub struct Encodings {
 }
 
 impl Encodings {
-    /// Returns a header's name as it is if all its characters are safe and none is a comma. Otherwise the name is
+    /// Returns a header's name unchanged if all its characters are safe and none is a comma. Otherwise the name is
     /// percent-encoded, including `%` and spaces.
     pub fn name<'a>(&mut self, name: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
         let safe = encoded(name, |letter| letter != ',' && is_safe(letter));
@@ -35,7 +35,7 @@ impl Encodings {
         safe
     }
 
-    /// Returns a header's value as it is if all its characters are safe and it has no space at its ends, which readers
+    /// Returns a header's value unchanged if all its characters are safe and it has no space at its ends, which readers
     /// would trim. Otherwise the value is percent-encoded, including `%` and spaces. `name` is the name that
     /// [`Encodings::name`] returned.
     pub fn value<'a>(&mut self, name: &str, value: &'a str, is_safe: impl Fn(char) -> bool) -> Cow<'a, str> {
@@ -46,7 +46,7 @@ impl Encodings {
         safe
     }
 
-    /// The headers that list the encoded ones; empty if nothing was encoded.
+    /// The headers that list the encoded headers; empty if nothing was encoded.
     pub fn headers(self) -> impl Iterator<Item = (&'static str, String)> {
         let marks = [(ENCODED, self.values), (ENCODED_NAMES, self.names)];
         marks.into_iter().filter(|(_, names)| !names.is_empty())

@@ -18,49 +18,49 @@ pub enum Format {
     Raw,
     /// One JSON object with all fields: see [`sendoff::envelope`].
     Envelope,
-    /// A CloudEvent 1.0 in structured mode: one JSON object.
+    /// A CloudEvent 1.0 in structured mode: one JSON object with all fields.
     #[serde(rename = "cloudevents")]
     CloudEvents,
-    /// A CloudEvent 1.0 in binary mode: the payload, byte for byte, attributes in headers.
+    /// A CloudEvent 1.0 in binary mode: the payload, byte for byte; attributes are in headers.
     #[serde(rename = "cloudevents-binary")]
     CloudEventsBinary,
 }
 
-/// How a protocol names CloudEvents attributes in binary mode.
+/// The names of CloudEvents attributes in binary mode, which depend on the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Names {
     /// The prefix of an attribute's name: `ce-` (HTTP, NATS), `ce_` (Kafka), `cloudEvents:` (AMQP), empty (MQTT).
     pub prefix: &'static str,
 }
 
-/// A message as it is sent.
+/// A message in the form that is sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Encoded<'a> {
     /// The content type of the body.
     pub content_type: Cow<'a, str>,
-    /// Headers, in order, each name once: those of the message, and those that the format adds.
+    /// The headers, in order, each name once: those of the message, and those that the format adds.
     pub headers: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    /// The body.
+    /// The body of the message.
     pub body: Bytes,
 }
 
 impl Format {
-    /// The id of the message: a header that raw messages and envelopes have in addition to the message's own headers.
+    /// The header with the message's id. Raw messages and envelopes have it in addition to the message's own headers.
     pub const ID: &'static str = "sendoff-id";
-    /// See [`Format::ID`].
+    /// The header with the message's topic; see [`Format::ID`].
     pub const TOPIC: &'static str = "sendoff-topic";
-    /// See [`Format::ID`]; only with an ordering key.
+    /// The header with the message's ordering key, if it has one; see [`Format::ID`].
     pub const KEY: &'static str = "sendoff-key";
-    /// See [`Format::ID`]; RFC 3339, UTC, microseconds.
+    /// The header with the time of creation in RFC 3339, UTC, with microseconds; see [`Format::ID`].
     pub const CREATED_AT: &'static str = "sendoff-created-at";
-    /// See [`Format::ID`]; only of domain events.
+    /// The header with the aggregate's type, if the message has one; see [`Format::ID`].
     pub const AGGREGATE_TYPE: &'static str = "sendoff-aggregate-type";
-    /// See [`Format::ID`]; only of domain events.
+    /// The header with the aggregate's id, if the message has one; see [`Format::ID`].
     pub const AGGREGATE_ID: &'static str = "sendoff-aggregate-id";
-    /// See [`Format::ID`]; only with a schema version.
+    /// The header with the version of the payload's schema, if the message has one; see [`Format::ID`].
     pub const SCHEMA_VERSION: &'static str = "sendoff-schema-version";
 
-    /// Encodes a message. `source` is the CloudEvents attribute that names the origin of events.
+    /// Encodes a message. `source` is the attribute `source` of CloudEvents: where the message comes from.
     pub fn encode<'a>(self, outgoing: &'a Outgoing, source: &'a str, names: Names) -> Encoded<'a> {
         match self {
             Self::Raw => Encoded {

@@ -1,5 +1,5 @@
-//! After a batch broke its connection, it is sent again in smaller and smaller parts, so that one message cannot fail
-//! the others.
+//! After a batch broke its connection, it is sent again in parts of half the size each time, so that one message cannot
+//! make the others fail.
 
 use sendoff::Outcome;
 
@@ -7,12 +7,12 @@ use sendoff::Outcome;
 /// thousand takes ten breaks.
 const MOST_BREAKS: u32 = 40;
 
-/// The result for one message of a part.
+/// The result for one message of a part of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// This outcome, regardless of the other messages of the part.
+    /// The message has this outcome, regardless of the other messages of the part.
     Settled(Outcome),
-    /// The connection broke, or the part was refused as a whole, before this message was answered: another message of
+    /// The connection broke, or the part was refused as a whole, before this message was answered. Another message of
     /// the part may be the cause. The outcome applies if the message was sent alone.
     Broken(Outcome),
 }
@@ -99,7 +99,7 @@ struct Position {
 }
 
 impl Parts {
-    /// A batch of this many messages, none sent yet.
+    /// A batch of this many messages; none is sent yet.
     pub fn new(count: usize) -> Self {
         Self {
             places: vec![Position::default(); count],
@@ -129,7 +129,7 @@ impl Parts {
         self.size.has_broken()
     }
 
-    /// Notes the results of a part, in its order.
+    /// Records the results of a part, in the order of its messages.
     pub fn settle(&mut self, part: &[usize], fates: Vec<Fate>) {
         let (mut broken, mut down) = (0, None);
         for (place, fate) in part.iter().zip(fates) {
@@ -154,7 +154,7 @@ impl Parts {
             tracing::debug!(
                 event = "batch_broke",
                 messages = broken,
-                "connection broke; sending again in smaller parts"
+                "connection broke during a batch; sending it again in smaller parts"
             );
             self.size.broke(part.len());
         } else {
@@ -172,7 +172,7 @@ impl Parts {
         self.places.into_iter().map(outcome).collect()
     }
 
-    /// Settles the rest without sending it again: the sink is down, or every part breaks.
+    /// Settles the remaining messages without sending them again: the sink is down, or every part breaks.
     fn give_up(&mut self, down: Option<&Outcome>) {
         for place in self.places.iter_mut().filter(|place| place.outcome.is_none()) {
             place.outcome = place.broken.take().or_else(|| down.cloned());

@@ -13,22 +13,22 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Clone, PartialEq, Eq, Deserialize)]
 #[serde(untagged)]
 pub enum Secret {
-    /// The value itself.
+    /// The value itself, as text in the configuration.
     Value(String),
     /// The value of this environment variable.
     Env {
-        /// Its name.
+        /// The name of the environment variable.
         env: String,
     },
     /// The content of this file, without the line break at its end.
     File {
-        /// Its path.
+        /// The path of the file.
         file: PathBuf,
     },
 }
 
 impl Secret {
-    /// Reads the value.
+    /// Reads the value of the secret.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the variable or the file cannot be read. The error names it, never the value.

@@ -25,7 +25,7 @@ enum Part {
     Field(Field, Option<String>),
 }
 
-/// The message lacks a field that the template needs, so it can never be sent with this template.
+/// A template needs a field that the message does not have. The message can never be sent with this template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unfilled {
     template: String,
@@ -40,7 +40,8 @@ impl Unfilled {
         }
     }
 
-    /// The reason, without the template, which may hold a secret. `what` is the setting that holds the template.
+    /// The reason for an operator. It does not contain the template, which may hold a secret. `what` is the setting
+    /// that holds the template.
     pub fn wanted_by(&self, what: &str) -> String {
         let field = &self.field;
         format!(
@@ -59,7 +60,7 @@ impl fmt::Display for Unfilled {
 impl std::error::Error for Unfilled {}
 
 impl Template {
-    /// Fills in the fields as they are.
+    /// Fills the fields of a message into the template, unchanged.
     ///
     /// # Errors
     /// [`Unfilled`].
@@ -67,7 +68,8 @@ impl Template {
         self.fill_escaped(outgoing, |value, out| out.push_str(value))
     }
 
-    /// Fills in the fields, each passed through `escape`, so that a field's content cannot act as the broker's syntax.
+    /// Fills the fields of a message into the template, each passed through `escape`, so that the content of a field
+    /// cannot act as the broker's syntax.
     ///
     /// # Errors
     /// [`Unfilled`].
@@ -75,8 +77,8 @@ impl Template {
         self.fill_named(outgoing, |_, value, out| escape(value, out))
     }
 
-    /// Like [`Template::fill_escaped`], for escaping that depends on the field: `escape` gets the field's name first
-    /// (`header` for all headers).
+    /// Fills the fields of a message into the template, with escaping that depends on the field: `escape` gets the
+    /// field's name first (`header` for all headers).
     ///
     /// # Errors
     /// [`Unfilled`].
@@ -99,7 +101,7 @@ impl Template {
         Ok(out)
     }
 
-    /// The text, if it has no fields.
+    /// The text of the template, if it has no fields.
     pub fn as_fixed(&self) -> Option<&str> {
         match self.parts.as_slice() {
             [] => Some(""),
@@ -108,7 +110,7 @@ impl Template {
         }
     }
 
-    /// The text before the first field.
+    /// The text of the template before its first field.
     pub fn start(&self) -> &str {
         match self.parts.first() {
             Some(Part::Text(text)) => text,
@@ -116,7 +118,7 @@ impl Template {
         }
     }
 
-    /// The fields only, for templates whose text may hold a secret: everything else is `***`.
+    /// The template with only its fields; all other text is `***`. For templates whose text may hold a secret.
     pub fn masked(&self) -> String {
         let part = |part: &Part| match part {
             Part::Text(_) => "***".to_owned(),

@@ -98,7 +98,7 @@ where
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "jobs_claim_failed", %error, "could not claim jobs; trying again");
+                tracing::warn!(event = "jobs_claim_failed", %error, "cannot claim jobs; will retry");
                 self.look_at = idle;
                 Ok(())
             }
@@ -121,7 +121,7 @@ where
                     tracing::warn!(
                         event = "job_lease_lost",
                         seq = claim.seq,
-                        "the lease on a job was lost; its work is dropped"
+                        "lease on a job lost; the work on this job is dropped"
                     );
                     self.hands.drop_work(claim);
                     self.queue.retain(|job| job.claim != claim);
@@ -132,7 +132,7 @@ where
             Err(error) => {
                 tracing::warn!(
                     event = "jobs_renew_failed", %error,
-                    "could not renew the leases on jobs; trying again with the next heartbeat"
+                    "cannot renew the leases on jobs; will retry with the next heartbeat"
                 );
             }
         }
@@ -161,7 +161,7 @@ where
                 Ok(())
             }
             Err(error) if error.is_temporary() => {
-                tracing::warn!(event = "jobs_settle_failed", %error, "could not mark jobs as completed; trying again");
+                tracing::warn!(event = "jobs_settle_failed", %error, "cannot mark jobs as completed; will retry");
                 Ok(())
             }
             Err(error) => Err(error),
@@ -187,7 +187,7 @@ where
                 self.report.lost += 1;
                 tracing::warn!(
                     event = "jobs_settle_failed", %error, seq = job.claim.seq,
-                    "could not record the failure of a job; it is claimed again when its lease expires"
+                    "cannot record the failure of a job; it is claimed again when its lease expires"
                 );
             }
             Err(error) => return Err(error),
@@ -206,7 +206,7 @@ where
             Err(error) => {
                 tracing::warn!(
                     event = "jobs_release_failed", %error,
-                    "could not release jobs; they are claimed again when their leases expire"
+                    "cannot release jobs; they are claimed again when their leases expire"
                 );
             }
         }

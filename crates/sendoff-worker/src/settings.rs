@@ -7,17 +7,17 @@ use sendoff_relay::RetryPolicy;
 /// Settings of a [`Worker`](crate::Worker).
 #[derive(Debug, Clone, PartialEq)]
 pub struct WorkerSettings {
-    /// How long a claim is valid. It is renewed after a third of this time, so work may take longer. When a worker has
-    /// vanished, another one does its job after this time.
+    /// How long a claim is valid. The worker renews it after a third of this time, so a job may take longer. If a
+    /// worker is gone, another one claims its jobs after this time.
     pub lease: Duration,
-    /// How many jobs one claim takes.
+    /// The largest number of jobs per claim.
     pub batch: usize,
-    /// How many jobs are worked on at the same time.
+    /// The number of jobs that run at the same time.
     pub concurrency: usize,
-    /// How long to wait before the next claim when nothing was due.
+    /// How long to wait before the next claim when no job was due.
     pub idle_time: Duration,
-    /// How long to wait before a job is tried again. The number of attempts is set in the job, or by the
-    /// setting `job_max_attempts` of the store, not here.
+    /// The delays between attempts of a job. The number of attempts is set in the job, or by the setting
+    /// `job_max_attempts` of the store, not here.
     pub retry: RetryPolicy,
 }
 

@@ -1,4 +1,4 @@
-//! The worker, as applications use it.
+//! The worker that applications use.
 
 use std::fmt;
 use std::future::Future;
@@ -13,7 +13,7 @@ use uuid::Uuid;
 use crate::run::Running;
 use crate::{Failure, WorkReport, WorkerSettings};
 
-/// Claims jobs under a unique name and marks them. Cheap to clone; clones are the same worker.
+/// Claims jobs under a unique name and marks them. A worker is cheap to clone; clones are the same worker.
 #[derive(Clone)]
 pub struct Worker {
     pub(crate) store: Arc<dyn WorkStore>,
@@ -35,8 +35,8 @@ impl Worker {
         }
     }
 
-    /// Sets a name for people, such as the host's. A random part is added, so that a restarted process is not mistaken for the
-    /// one before it.
+    /// Sets a name for people, such as the host's. A random part is added, so that a restarted process is not mistaken
+    /// for the previous one.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         let start: String = name.chars().filter(|letter| *letter != '\0').take(50).collect();
@@ -44,34 +44,34 @@ impl Worker {
         self
     }
 
-    /// Claims only jobs with one of these topics, so that workers of several kinds share the table. Without topics it claims
-    /// all jobs. Jobs whose topic no worker claims stay pending.
+    /// Claims only jobs with one of these topics, so that workers of several kinds can share the table. Without topics
+    /// the worker claims all jobs. Jobs whose topic no worker claims stay pending.
     #[must_use]
     pub fn topics(mut self, topics: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.topics = topics.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Sets the settings.
+    /// Sets the settings of the worker.
     #[must_use]
     pub fn settings(mut self, settings: WorkerSettings) -> Self {
         self.settings = settings;
         self
     }
 
-    /// Uses the wake source of an outbox in the same process, so that new jobs need not wait for the next poll.
+    /// Uses the wake source of an outbox in the same process, so that new jobs do not wait for the next poll.
     #[must_use]
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
         self
     }
 
-    /// Its name, as in the column `lease_owner`.
+    /// The worker's name, as in the column `lease_owner`.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Claims up to `limit` jobs of its [topics](Worker::topics) for the time of the lease.
+    /// Claims up to `limit` jobs of the worker's [topics](Worker::topics), with the lease of the settings.
     ///
     /// # Errors
     /// As [`WorkStore::claim_topics`].
@@ -80,7 +80,7 @@ impl Worker {
         self.store.claim_topics(&self.name, &self.topics, limit, lease).await
     }
 
-    /// Renews the lease on jobs, for work that takes long.
+    /// Renews the lease on jobs that take long.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::LeaseLost`] when the lease on one of them was lost; the others are still renewed.
@@ -107,8 +107,8 @@ impl Worker {
         self.unless_lost("could not mark the job as completed", &lost)
     }
 
-    /// Marks an attempt as failed; the next one is due after `next_attempt`. Without an attempt left the job has failed.
-    /// Returns the new state.
+    /// Marks an attempt as failed; the next one is due after `next_attempt`. If no attempt is left, the job has failed.
+    /// Returns the job's new state.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::LeaseLost`] when the lease was lost.
@@ -124,7 +124,8 @@ impl Worker {
         self.store.mark_failed(&self.name, job.claim, error).await
     }
 
-    /// Gives jobs back without work: they are due now, and no attempt is charged. Jobs whose lease was lost are skipped.
+    /// Releases jobs without running them: they are due now, and no attempt is charged. Jobs whose lease was lost are
+    /// skipped.
     ///
     /// # Errors
     /// Errors of the database.

@@ -99,7 +99,7 @@ pub use sendoff_watch as watch;
 #[doc(inline)]
 pub use sendoff_worker as worker;
 
-/// The programs of pages for users, compiled as they stand there.
+/// The Rust programs in docs pages, compiled as they stand there.
 #[cfg(doctest)]
 mod pages {
     #[doc = include_str!("../../../README.md")]

@@ -1,6 +1,6 @@
 //! The sinks of a relay: one per broker or protocol, behind the feature of its name.
 //!
-//! Their trait is [`Sink`](crate::Sink).
+//! The sinks implement the trait [`Sink`](crate::Sink).
 
 #[cfg(feature = "celery")]
 #[doc(inline)]

@@ -1,6 +1,6 @@
 //! The stores of relays and workers: one per database, behind the feature of its name.
 //!
-//! Their traits are in [`store`](crate::store).
+//! The traits of stores are in [`store`](crate::store).
 
 #[cfg(feature = "mysql")]
 #[doc(inline)]

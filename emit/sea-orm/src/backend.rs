@@ -15,8 +15,8 @@ pub(crate) fn dialect(backend: DbBackend) -> Result<Dialect> {
         DbBackend::MySql => Ok(Dialect::Mysql),
         other => Err(
             Error::new(ErrorKind::Unsupported, format!("Sendoff does not support {other:?}"))
-                .because("it supports PostgreSQL, MySQL, MariaDB and SQLite")
-                .next_step("emit in a transaction of one of these"),
+                .because("Sendoff supports PostgreSQL, MySQL, MariaDB and SQLite")
+                .next_step("emit in a transaction of one of these databases"),
         ),
     }
 }

@@ -10,7 +10,7 @@ pub(crate) fn invalid(what: impl Into<String>, why: impl Into<String>, next: imp
 /// An option of the stored task has an invalid value.
 pub(crate) fn bad_option(name: &str, expected: &str) -> Error {
     invalid(
-        format!("the option {name:?} of the task cannot be used"),
+        format!("the option {name:?} of the task is invalid"),
         format!("it is not {expected}"),
         "emit the task with a valid value, or without the option",
     )

@@ -10,7 +10,7 @@ use sendoff_celery::Task;
 
 use crate::CelerySink;
 
-/// Emits tasks, except those on its exclude list: they are sent immediately, independent of the transaction.
+/// Emits tasks, except those on the exclude list: they are sent immediately, independent of the transaction.
 ///
 /// The exclude list is for tasks that must run even if the transaction is rolled back, or that are not worth a row, for
 /// example warming a cache or a health check. All other tasks belong in the transaction.
@@ -35,7 +35,7 @@ pub struct TaskOutbox {
 }
 
 impl TaskOutbox {
-    /// Emits tasks to `outbox`, and sends excluded tasks to `sink`.
+    /// Creates a task outbox. It emits tasks to `outbox`, and sends excluded tasks to `sink`.
     pub fn new(outbox: Outbox, sink: Arc<CelerySink>) -> Self {
         Self {
             outbox,
@@ -55,13 +55,13 @@ impl TaskOutbox {
         Ok(self)
     }
 
-    /// Whether tasks of this name bypass the outbox.
+    /// Whether tasks with this name bypass the outbox.
     pub fn is_excluded(&self, name: &str) -> bool {
         self.excluded.iter().any(|pattern| pattern.matches(name))
     }
 
-    /// Emits a task in the caller's transaction, or sends it now if it is excluded. Returns its id; for a duplicate by its
-    /// idempotency key, that of the first task.
+    /// Emits a task in the caller's transaction, or sends it now if it is excluded. Returns the task's id; for a
+    /// duplicate, the id of the first task.
     ///
     /// A task that is sent now has the headers that the outbox's contexts add. Features of the outbox have no effect on
     /// it: `key`, `idempotency_key`, `hold_until_due`, the sink's `hold_eta`, and hooks.

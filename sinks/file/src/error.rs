@@ -34,12 +34,12 @@ impl Failure {
             io::ErrorKind::StorageFull => "make room on its disk; messages are deferred until then",
             io::ErrorKind::QuotaExceeded => "raise the disk quota of the relay's user, or make room",
             io::ErrorKind::FileTooLarge => {
-                "set rotate_bytes of the sink, or raise the process's limit for file sizes (ulimit -f)"
+                "set `rotate_bytes` of the sink, or raise the process's limit for file sizes (ulimit -f)"
             }
             io::ErrorKind::PermissionDenied => "allow the relay's user to write to the file and its folder",
             io::ErrorKind::ReadOnlyFilesystem => "mount its file system with write access",
             io::ErrorKind::NotFound => "create the folder",
-            io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => "set path of the sink to a regular file",
+            io::ErrorKind::IsADirectory | io::ErrorKind::InvalidInput => "set `path` of the sink to a regular file",
             io::ErrorKind::WouldBlock => "stop the process that holds its lock, or use another file",
             _ => "check the disk and the path",
         }

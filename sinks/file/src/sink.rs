@@ -58,8 +58,8 @@ impl Sink for FileSink {
     async fn check(&self) -> Result<()> {
         match self.with_log(Log::check).await {
             Ok(checked) => checked.map_err(Error::from),
-            Err(error) => Err(Error::new(ErrorKind::Backend, "cannot check the file of the file sink")
-                .because("the process is stopping")
+            Err(error) => Err(Error::new(ErrorKind::Backend, "the file sink cannot check its file")
+                .because("this process is stopping")
                 .with_source(error)),
         }
     }

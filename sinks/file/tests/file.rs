@@ -258,10 +258,10 @@ async fn a_folder_that_is_missing_is_told_and_found_once_it_is_there() {
 #[tokio::test]
 async fn what_is_no_file_is_refused() {
     let (folder, path) = place();
-    is_down(&sink(folder.path()), "set path of the sink to a regular file").await;
+    is_down(&sink(folder.path()), "set `path` of the sink to a regular file").await;
     let made = std::process::Command::new("mkfifo").arg(&path).status().unwrap();
     assert!(made.success());
-    is_down(&sink(&path), "set path of the sink to a regular file").await;
+    is_down(&sink(&path), "set `path` of the sink to a regular file").await;
 }
 
 #[test]

@@ -29,8 +29,8 @@ impl Default for HandlersBuilder {
 }
 
 impl HandlersBuilder {
-    /// Registers a handler for messages whose topic matches `pattern` (a [`Pattern`]) and no earlier pattern. It gets
-    /// the payload decoded from JSON.
+    /// Registers a handler for messages whose topic matches `pattern` (a [`Pattern`]) and no earlier pattern. The
+    /// handler gets the payload decoded from JSON.
     pub fn on<T, F, Fut>(self, pattern: &str, handler: F) -> Self
     where
         T: DeserializeOwned + Send + 'static,
@@ -40,7 +40,8 @@ impl HandlersBuilder {
         self.register(pattern, Arc::new(Typed::new(handler)))
     }
 
-    /// The same for a handler that gets the message as it is, with any payload.
+    /// Registers a handler that gets the message with its raw payload, of any content type. It handles messages whose
+    /// topic matches `pattern` and no earlier pattern.
     pub fn on_raw<F, Fut>(self, pattern: &str, handler: F) -> Self
     where
         F: Fn(Arc<Outgoing>) -> Fut + Send + Sync + 'static,
@@ -54,20 +55,20 @@ impl HandlersBuilder {
         self
     }
 
-    /// How many messages are handled at the same time; 64 unless set.
+    /// Sets how many messages are handled at the same time; 64 unless set.
     pub fn concurrency(mut self, limit: usize) -> Self {
         self.concurrency = limit;
         self
     }
 
-    /// How long a handler may take for a message before it is cancelled; 30 seconds unless set. A handler is cancelled
-    /// at an await: one that blocks its thread is not.
+    /// Sets how long a handler may take for a message before it is cancelled; 30 seconds unless set. A handler is
+    /// cancelled only at an await: one that blocks its thread is not cancelled.
     pub fn timeout(mut self, limit: Duration) -> Self {
         self.timeout = limit;
         self
     }
 
-    /// Builds the sink.
+    /// Builds the sink from the registered handlers.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid pattern, a pattern that is registered twice, no handler at all, or a limit
@@ -77,18 +78,18 @@ impl HandlersBuilder {
         if self.registered.is_empty() {
             return invalid(
                 "the handlers sink has no handler".into(),
-                "register one with on or on_raw",
+                "register a handler with on or on_raw",
             );
         }
         if self.concurrency == 0 || self.concurrency > Semaphore::MAX_PERMITS {
             return invalid(
-                format!("concurrency of the handlers sink cannot be {}", self.concurrency),
+                format!("`concurrency` of the handlers sink cannot be {}", self.concurrency),
                 "use 1 or more, for example 64",
             );
         }
         if self.timeout.is_zero() {
             return invalid(
-                "timeout of the handlers sink is 0".into(),
+                "`timeout` of the handlers sink is 0".into(),
                 "use, for example, 30 seconds",
             );
         }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use sendoff::{Headers, Outgoing, Uuid};
 
-/// The message of a handler.
+/// The message that a handler receives: id, topic, key, headers and attempts.
 #[derive(Debug, Clone)]
 pub struct Context(Arc<Outgoing>);
 
@@ -14,32 +14,32 @@ impl Context {
         Self(outgoing)
     }
 
-    /// Its id: the same for every attempt, so that a handler can recognise it.
+    /// The message's id. It is the same for every attempt, so that a handler can recognise the message.
     pub fn id(&self) -> Uuid {
         self.0.id
     }
 
-    /// Its topic.
+    /// The message's topic.
     pub fn topic(&self) -> &str {
         &self.0.topic
     }
 
-    /// Its ordering key.
+    /// The message's ordering key.
     pub fn key(&self) -> Option<&str> {
         self.0.key.as_deref()
     }
 
-    /// Its headers.
+    /// The message's headers.
     pub fn headers(&self) -> &Headers {
         &self.0.headers
     }
 
-    /// How many attempts were charged before this one.
+    /// How many attempts were charged for this delivery before this one.
     pub fn attempts(&self) -> u32 {
         self.0.attempts
     }
 
-    /// When its transaction began, by the database's clock.
+    /// When the emitting transaction began, by the database's clock.
     pub fn created_at(&self) -> SystemTime {
         self.0.created_at
     }

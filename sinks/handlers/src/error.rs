@@ -7,6 +7,7 @@ use sendoff::{BoxError, Outcome, Reason};
 /// Why a handler failed.
 ///
 /// `?` turns every `std::error::Error` into a transient one. The text, with those of its sources, is stored with the
+/// `?` turns every `std::error::Error` into a transient error. The text of the error and its sources is stored with the
 /// message and shown to operators: do not put payloads or secrets into it.
 #[derive(Debug)]
 pub struct HandlerError {
@@ -16,7 +17,7 @@ pub struct HandlerError {
 }
 
 impl HandlerError {
-    /// A later attempt may succeed: the message is retried.
+    /// An error after which the message is retried, because a later attempt may succeed.
     pub fn transient(source: impl Into<BoxError>) -> Self {
         Self {
             source: source.into(),
@@ -25,7 +26,7 @@ impl HandlerError {
         }
     }
 
-    /// No attempt can succeed: the message becomes a dead letter immediately.
+    /// An error after which the message becomes a dead letter immediately, because no attempt can succeed.
     pub fn permanent(source: impl Into<BoxError>) -> Self {
         Self {
             permanent: true,
@@ -33,7 +34,7 @@ impl HandlerError {
         }
     }
 
-    /// The message is not retried before this delay. A permanent error ignores it.
+    /// Sets the shortest delay before the message is retried. A permanent error ignores it.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);

@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use crate::HandlersBuilder;
 use crate::handler::Handler;
 
-/// The sink: handlers by topic.
+/// A sink that calls handlers of the application, selected by topic.
 pub struct Handlers {
     registered: Vec<(Pattern, Arc<dyn Handler>)>,
     running: Arc<Semaphore>,
@@ -42,7 +42,7 @@ impl Handlers {
         self.concurrency
     }
 
-    /// How long a handler may take. A relay must wait longer than this for a batch.
+    /// How long a handler may take. The relay's timeout of a batch must be longer.
     pub fn timeout(&self) -> Duration {
         self.timeout
     }
@@ -103,11 +103,11 @@ async fn run(handler: Arc<dyn Handler>, outgoing: Arc<Outgoing>, limit: Duration
     match AssertUnwindSafe(handling).catch_unwind().await {
         Ok(Ok(outcome)) => outcome,
         Ok(Err(_elapsed)) => Outcome::Unknown(
-            format!("the handler did not finish within {limit:?} (make it faster, or raise timeout of the handlers)")
+            format!("the handler did not finish within {limit:?} (make the handler faster, or raise the timeout of the handlers)")
                 .into(),
         ),
         Err(_panic) => {
-            tracing::error!(event = "handler_panicked", %id, topic, "a handler panicked; the message is retried");
+            tracing::error!(event = "handler_panicked", %id, topic, "handler panicked; the message is retried");
             Outcome::Temporary("the handler panicked (see the relay's standard error)".into())
         }
     }

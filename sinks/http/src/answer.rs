@@ -55,7 +55,7 @@ pub(crate) fn outcome(answer: Answer<'_>, shared: Shared) -> Outcome {
              all messages are refused by then, they are deferred",
         ),
         401 | 407 if shared.login => Outcome::SinkDown(said(
-            "check headers and secrets of the sink, and this machine's clock; messages are deferred until then",
+            "check `headers` and `secrets` of the sink, and this machine's clock; messages are deferred until then",
         )),
         408 => temporary("the endpoint read the request too slowly; the message is tried again"),
         410 => gone(origin, shared),
@@ -65,7 +65,7 @@ pub(crate) fn outcome(answer: Answer<'_>, shared: Shared) -> Outcome {
             answer.size
         ))),
         425 => temporary("the message is tried again"),
-        429 => temporary("too many requests; lower requests_per_host of the sink if this continues"),
+        429 => temporary("too many requests; lower `requests_per_host` of the sink if this continues"),
         400..=499 => Outcome::Permanent(said(
             "see the endpoint's log for the cause, correct it, then retry the message",
         )),

@@ -13,13 +13,13 @@ use crate::encode::is_ours;
 use crate::endpoint::Target;
 use crate::{Endpoint, HeaderTemplate};
 
-/// The endpoint, the request, and its limits.
+/// Settings of the HTTP sink: the endpoint, the request, and its limits.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct HttpConfig {
-    /// The endpoint. Fields of the message in braces can give every message its own URL.
+    /// The URL of the endpoint. Fields of the message in braces can give every message its own URL.
     pub url: Endpoint,
-    /// `post` unless set, or `put`.
+    /// The HTTP method: `post` unless set, or `put`.
     #[serde(default)]
     pub method: Method,
     /// The format of the body; `raw` unless set.
@@ -32,27 +32,26 @@ pub struct HttpConfig {
     /// token.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body: Option<Secret>,
-    /// The content type of `body`; `application/json` unless set. It decides how fields are escaped.
+    /// The content type of a body made from `body`; `application/json` unless set. It decides how fields are escaped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub content_type: Option<String>,
-    /// Headers of every request, for example `authorization`. A value can have fields of the message. They replace
-    /// headers of the message with the same name.
+    /// Headers of every request, for example `authorization`. A value can have fields of the message. These headers
+    /// replace headers of the message with the same name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, HeaderTemplate>,
-    /// The largest body, in bytes. Messages with a larger one are not sent and become dead letters; no limit unless
-    /// set.
+    /// The largest body, in bytes; no limit unless set. Messages with a larger body are not sent and become dead
+    /// letters.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_message_bytes: Option<usize>,
     /// The largest size of all headers, in bytes. Messages with larger headers are not sent and become dead letters;
     /// 65536 unless set. An endpoint may close a connection with other messages on it when it gets too many.
     #[serde(default = "max_header_bytes")]
     pub max_header_bytes: usize,
-    /// Allows a login or a signature of the sink together with a `url` whose host comes from the message; `false`
-    /// unless set.
+    /// Whether a login or a signature may be used with a `url` whose host comes from the message; `false` unless set.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub send_credentials_to_any_host: bool,
-    /// Secrets to sign with, as `whsec_…` or base64, 24 to 64 bytes. With several, every request has a signature by
-    /// each secret, so that a secret can be rotated without a gap. None: requests are not signed.
+    /// Secrets to sign requests with, as `whsec_…` or base64, 24 to 64 bytes. With several secrets, every request has a
+    /// signature by each, so that a secret can be rotated without a gap. Without secrets, requests are not signed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub secrets: Vec<Secret>,
     /// How long connecting may take, including DNS and TLS; 4 s unless set.
@@ -62,34 +61,34 @@ pub struct HttpConfig {
     /// is added, so that a request takes at most both together.
     #[serde(default = "request_timeout", with = "duration")]
     pub request_timeout: Duration,
-    /// How many requests may be under way to one host at the same time; 16 unless set.
+    /// The largest number of concurrent requests to one host; 16 unless set.
     #[serde(default = "requests_per_host")]
     pub requests_per_host: usize,
-    /// How many requests may be under way to all hosts at the same time; 64 unless set.
+    /// The largest number of concurrent requests to all hosts; 64 unless set.
     #[serde(default = "requests")]
     pub requests: usize,
     /// Private networks that the sink may connect to, for example `10.0.0.0/8`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allow_private: Vec<IpNet>,
-    /// CA and client certificates for `https`.
+    /// The CAs to trust and the client certificate, for `https`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
 }
 
-/// The method of a request.
+/// The HTTP method of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Method {
-    /// `POST`.
+    /// The method `POST`.
     #[default]
     Post,
-    /// `PUT`.
+    /// The method `PUT`.
     Put,
 }
 
 impl HttpConfig {
-    /// The settings for an endpoint, all others with their defaults.
+    /// The settings for this endpoint; all other settings have their defaults.
     pub fn new(url: Endpoint) -> Self {
         Self {
             url,
@@ -112,7 +111,7 @@ impl HttpConfig {
         }
     }
 
-    /// Checks the settings, as far as that is possible without reading a secret.
+    /// Checks the settings of the HTTP sink, as far as that is possible without reading a secret.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -135,8 +134,8 @@ impl HttpConfig {
         }
         if self.source.is_empty() {
             return invalid(
-                "source of the HTTP sink is empty".to_owned(),
-                "set it to a name like /shop/orders, or remove it",
+                "`source` of the HTTP sink is empty".to_owned(),
+                "set `source` to a name like /shop/orders, or remove the setting",
             );
         }
         self.validate_body()?;
@@ -144,12 +143,12 @@ impl HttpConfig {
         for name in self.headers.keys() {
             match HeaderName::try_from(name) {
                 Err(_) => {
-                    let what = format!("the header name {name:?} of the HTTP sink cannot be used");
+                    let what = format!("the header name {name:?} of the HTTP sink is invalid");
                     return invalid(what, "use letters, digits and -, for example x-api-key");
                 }
                 Ok(name) if name == reqwest::header::CONTENT_TYPE => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
-                    return invalid(what, "remove it; use content_type to set the type of body");
+                    return invalid(what, "remove the header; use `content_type` to set the type of `body`");
                 }
                 Ok(name) if is_ours(&name) => {
                     let what = format!("the header {name} is set by the HTTP sink itself");
@@ -185,8 +184,8 @@ impl HttpConfig {
             "the host of url comes from the message, so {credential} would be sent to any host that a message names"
         ))
         .next_step(format!(
-            "write the host into url, remove {credential}, build it from fields of the message, or set \
-             send_credentials_to_any_host = true if every application that emits messages may know it"
+            "write the host into url, remove {credential}, or build it from fields of the message; set \
+             send_credentials_to_any_host = true only if every application that emits messages may know it"
         )))
     }
 
@@ -209,7 +208,7 @@ impl HttpConfig {
             return match &self.content_type {
                 None => Ok(()),
                 Some(_) => invalid(
-                    "content_type of the HTTP sink is set without body",
+                    "`content_type` of the HTTP sink is set without body",
                     "without body, a request has the content type of the message or of the format",
                     "add body, or remove content_type",
                 ),
@@ -217,14 +216,14 @@ impl HttpConfig {
         };
         if self.format != Format::Raw {
             return invalid(
-                "body and format of the HTTP sink are both set",
+                "`body` and `format` of the HTTP sink are both set",
                 "both define the body of a request",
                 "remove one of the two",
             );
         }
         if HeaderValue::try_from(self.content_type()).is_err() || self.content_type().is_empty() {
             return invalid(
-                "content_type of the HTTP sink cannot be used",
+                "`content_type` of the HTTP sink is invalid",
                 "it is not a valid HTTP header value",
                 "use a value like application/json",
             );

@@ -164,7 +164,7 @@ impl Encoder {
 }
 
 fn unusable(what: &str) -> Error {
-    Error::new(ErrorKind::Invalid, format!("{what} of the HTTP sink cannot be used"))
+    Error::new(ErrorKind::Invalid, format!("{what} of the HTTP sink is invalid"))
         .because("it is not a valid HTTP header value")
         .next_step("use printable ASCII")
 }

@@ -15,7 +15,7 @@ use url::Url;
 /// The content of a field is percent-encoded, so that it cannot add a path segment or a parameter. If the whole URL is
 /// one field, for example `{header:endpoint}`, it is used as it is.
 ///
-/// It is printed and serialised without its user, its password and its parameters.
+/// An endpoint is printed and serialised without its user, its password and its parameters.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Endpoint(Kept);
 
@@ -26,7 +26,7 @@ enum Kept {
 }
 
 impl Endpoint {
-    /// Parses a URL.
+    /// Parses the URL of an endpoint.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`]. The error does not quote the text, which may hold a password.
@@ -128,7 +128,7 @@ impl Target {
         }
         http(Url::parse(&text).map_err(|error| error.to_string())).map_err(|why| {
             format!(
-                "the URL of the message cannot be used: {why} (correct url of the sink, or emit \
+                "the URL of the message cannot be used: {why} (correct `url` of the sink, or emit \
                                     the message with other values)"
             )
         })
@@ -172,7 +172,7 @@ fn template(text: &str) -> Result<Template> {
 }
 
 fn unusable(why: String) -> Error {
-    Error::new(ErrorKind::Invalid, "url of the HTTP sink cannot be used")
+    Error::new(ErrorKind::Invalid, "`url` of the HTTP sink is invalid")
         .because(why)
         .next_step("use a URL like https://host/path; fields of the message are in braces, for example {topic}")
 }

@@ -8,6 +8,9 @@ use sendoff::{Error, ErrorKind, Outcome};
 use crate::answer::Shared;
 use crate::guard::Refused;
 
+/// What to do about a server that cannot be reached.
+pub(crate) const CHECK_SERVER: &str = "check that the server is running and that `url` of the sink is correct";
+
 /// The outcome of a request without an answer. `limit` is the timeout.
 pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limit: Duration) -> Outcome {
     if let Some(refused) = refused(error) {
@@ -21,7 +24,7 @@ pub(crate) fn outcome(error: &reqwest::Error, origin: &str, shared: Shared, limi
         };
         return Outcome::Permanent(
             format!(
-                "the request to {origin} cannot be built: {why} (correct url and headers of \
+                "the request to {origin} cannot be built: {why} (correct `url` and `headers` of \
                                            the sink, or the message, then retry it)"
             )
             .into(),
@@ -56,7 +59,7 @@ pub(crate) fn is_of_the_connection(error: &reqwest::Error) -> bool {
 fn unreachable(why: &str, origin: &str, shared: Shared) -> Outcome {
     let said = format!("cannot connect to {origin}: {why}");
     if shared.origin {
-        Outcome::SinkDown(format!("{said} (check that it runs, and url of the sink; messages are deferred)").into())
+        Outcome::SinkDown(format!("{said} ({CHECK_SERVER}; messages are deferred)").into())
     } else {
         Outcome::Temporary(format!("{said} (the message is tried again)").into())
     }
@@ -76,7 +79,7 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
     let said = format!("not sent: {origin} is too slow: {why}");
     if shared.origin {
         Outcome::SinkDown(
-            format!("{said} (make the endpoint faster, or raise the timeouts of the sink; messages are deferred)")
+            format!("{said} (make the endpoint faster, or raise `request_timeout` of the sink; messages are deferred)")
                 .into(),
         )
     } else {
@@ -87,7 +90,7 @@ pub(crate) fn too_slow(origin: &str, why: &str, shared: Shared) -> Outcome {
 /// Not sent, because the settings do not allow a body of this size.
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
     let next =
-        "raise max_message_bytes of the sink if the endpoint accepts it, then retry the message, or send a reference";
+        "raise `max_message_bytes` of the sink if the endpoint accepts it, then retry the message, or send a reference";
     Outcome::Permanent(format!("the message's body has {size} bytes, and {limit} are allowed ({next})").into())
 }
 
@@ -99,7 +102,7 @@ pub(crate) fn too_many_headers(count: usize, most: usize) -> Outcome {
 
 /// Not sent, because the settings do not allow headers of this size.
 pub(crate) fn headers_too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_header_bytes of the sink if the endpoint accepts it, then retry the message, or move data \
+    let next = "raise `max_header_bytes` of the sink if the endpoint accepts it, then retry the message, or move data \
                 to the payload";
     Outcome::Permanent(format!("the message's headers have {size} bytes, and {limit} are allowed ({next})").into())
 }
@@ -113,8 +116,8 @@ pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
         ErrorKind::Unreachable
     };
     let next = match refused {
-        Some(_) => "if this is intended, add its network to allow_private of the sink",
-        None => "check that it runs, and url of the sink",
+        Some(_) => "if this is intended, add the network of the address to `allow_private` of the sink",
+        None => CHECK_SERVER,
     };
     let why = root(&error);
     let why = why.split(" (if this is intended").next().unwrap_or_default().to_owned();

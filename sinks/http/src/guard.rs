@@ -68,7 +68,7 @@ impl fmt::Display for Refused {
         write!(
             f,
             "{host} resolves to {address}, which is not a public address (if this is intended, add its network to \
-             allow_private of the sink)"
+             `allow_private` of the sink)"
         )
     }
 }

@@ -38,14 +38,14 @@ enum Kept {
 }
 
 impl HeaderTemplate {
-    /// Parses a text.
+    /// Parses a header value.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`]. The error does not quote the text, which may be a secret.
     pub fn parse(text: &str) -> Result<Self> {
         // The template's own error would quote the text.
         let template: Template = text.parse().map_err(|_| {
-            Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
+            Error::new(ErrorKind::Invalid, "the value of a header of the HTTP sink is invalid")
                 .because("a field in braces is not closed or is unknown")
                 .next_step(
                     "use fields like {topic} or {header:tenant}, and {{ for a literal brace; put a secret with braces \
@@ -54,9 +54,11 @@ impl HeaderTemplate {
         })?;
         // It would be encoded in every request, and never arrive as intended.
         if text.contains(char::is_control) {
-            return Err(Error::new(ErrorKind::Invalid, "the value of a header cannot be used")
-                .because("it contains a line break or another control character")
-                .next_step("use printable ASCII"));
+            return Err(
+                Error::new(ErrorKind::Invalid, "the value of a header of the HTTP sink is invalid")
+                    .because("it contains a line break or another control character")
+                    .next_step("use printable ASCII"),
+            );
         }
         Ok(Self(match template.as_fixed() {
             Some(text) => Kept::Secret(text.into()),
@@ -86,7 +88,7 @@ impl HeaderTemplate {
         Ok(match &self.0 {
             Kept::Template(template) => Filling::Template(template.clone()),
             Kept::Secret(secret) => Filling::Fixed(HeaderValue::try_from(secret.reveal()?).map_err(|_| {
-                let what = format!("the header {name} of the HTTP sink cannot be used");
+                let what = format!("the header {name} of the HTTP sink is invalid");
                 Error::new(ErrorKind::Invalid, what)
                     .because("its value is not valid in HTTP")
                     .next_step("use printable ASCII")

@@ -12,7 +12,7 @@ use tokio_rustls::TlsConnector;
 use url::{Host, Url};
 
 use crate::endpoint::origin;
-use crate::error::unchecked;
+use crate::error::{CHECK_SERVER, unchecked};
 use crate::guard::Guard;
 
 /// How long a new connection must stay open.
@@ -28,7 +28,7 @@ pub(crate) async fn reach(url: &Url, guard: &Guard, tls: Arc<ClientConfig>, limi
         Ok(connected) => connected.map_err(|error| unchecked(&what, error)),
         Err(_) => Err(Error::new(ErrorKind::Unreachable, what)
             .because(format!("no answer within {limit:?}"))
-            .next_step("check that it runs, and url of the sink")),
+            .next_step(CHECK_SERVER)),
     }
 }
 
@@ -59,7 +59,7 @@ async fn connect(url: &Url, guard: &Guard, tls: Arc<ClientConfig>) -> std::io::R
     match timeout(MOMENT, stream.peek(&mut [0])).await {
         Ok(Ok(0)) => Err(std::io::Error::new(
             std::io::ErrorKind::ConnectionAborted,
-            "it closes connections immediately",
+            "the server closes connections immediately",
         )),
         Ok(Err(error)) => Err(error),
         Ok(Ok(_)) | Err(_) => Ok(()),

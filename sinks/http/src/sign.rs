@@ -45,7 +45,7 @@ fn key(at: usize, secret: &Secret) -> Result<hmac::Key> {
     let invalid = |why: String| {
         Error::new(
             ErrorKind::Invalid,
-            format!("secret {} of the HTTP sink cannot be used", at + 1),
+            format!("secret no. {} of the HTTP sink is invalid", at + 1),
         )
         .because(why)
         .next_step("use whsec_ and 24 to 64 random bytes in base64: echo whsec_$(openssl rand -base64 32)")

@@ -52,7 +52,7 @@ pub struct HttpSink {
 }
 
 impl HttpSink {
-    /// Reads the secrets and the certificates. The first request connects.
+    /// Creates the sink, and reads its secrets and certificates. The first request connects.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used.
@@ -138,7 +138,7 @@ impl HttpSink {
             tracing::warn!(
                 event = "endpoint_gone",
                 endpoint = origin,
-                "the endpoint answered 410 Gone: no more messages are sent to it until the relay restarts"
+                "endpoint answered 410 Gone: no more messages are sent to it until the relay restarts"
             );
         }
         pass.note_version(response.version());
@@ -242,7 +242,7 @@ fn client(config: &HttpConfig, guard: &Guard, tls: ClientConfig) -> Result<Clien
         .map_err(|error| {
             Error::new(ErrorKind::Invalid, "the client of the HTTP sink cannot be created")
                 .because(error.to_string())
-                .next_step("check tls in its settings")
+                .next_step("check `tls` of the HTTP sink")
                 .with_source(error)
         })
 }

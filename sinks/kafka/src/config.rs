@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use crate::encode;
 
-/// The SASL mechanism.
+/// The SASL mechanism: how the sink proves its password to the broker.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Mechanism {
-    /// Sends the password itself.
+    /// `PLAIN`: sends the password itself.
     #[default]
     #[serde(rename = "PLAIN")]
     Plain,
-    /// A proof of the password; needs the feature `ssl`.
+    /// `SCRAM-SHA-256`: sends a proof of the password. Needs the feature `ssl`.
     #[serde(rename = "SCRAM-SHA-256")]
     ScramSha256,
-    /// A proof of the password; needs the feature `ssl`.
+    /// `SCRAM-SHA-512`: sends a proof of the password. Needs the feature `ssl`.
     #[serde(rename = "SCRAM-SHA-512")]
     ScramSha512,
 }
@@ -32,15 +32,15 @@ pub enum Compression {
     /// No compression.
     #[default]
     None,
-    /// Fast.
+    /// Fast compression with LZ4.
     Lz4,
-    /// Fast.
+    /// Fast compression with Snappy.
     Snappy,
-    /// Slower and smaller.
+    /// Compression with gzip: slower, with smaller results.
     Gzip,
 }
 
-/// The cluster, the topic and the login.
+/// Settings of the Kafka sink: the cluster, the topic and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct KafkaConfig {
@@ -49,7 +49,8 @@ pub struct KafkaConfig {
     /// The topic of a message; `{topic}` unless set. Kafka allows letters, digits, `.`, `_` and `-`.
     #[serde(default = "defaults::topic")]
     pub topic: Template,
-    /// The record's key, which selects the partition; the message's ordering key unless set, and no key if it has none.
+    /// The record's key, which selects the partition. Unless set, it is the message's ordering key, or none if the
+    /// message has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<Template>,
     /// The format of messages: `raw` unless set.
@@ -64,10 +65,10 @@ pub struct KafkaConfig {
     /// The largest record in bytes; 1000000 unless set, which is also the default of brokers.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: u32,
-    /// The user.
+    /// The user to log in as.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The user's password.
+    /// The password of the user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// The SASL mechanism: `PLAIN` unless set.
@@ -85,7 +86,7 @@ pub struct KafkaConfig {
 }
 
 impl KafkaConfig {
-    /// The settings for a cluster, all others with their defaults.
+    /// The settings for this cluster; all other settings have their defaults.
     pub fn new(brokers: impl IntoIterator<Item = impl Into<String>>) -> Self {
         Self {
             brokers: brokers.into_iter().map(Into::into).collect(),
@@ -104,7 +105,7 @@ impl KafkaConfig {
         }
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the Kafka sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values; [`ErrorKind::Unsupported`] for encryption that was not built
@@ -117,11 +118,9 @@ impl KafkaConfig {
                 .is_some_and(|(host, port)| !host.is_empty() && !host.contains('/') && port.parse::<u16>().is_ok())
         };
         if self.brokers.is_empty() || !self.brokers.iter().all(is_address) {
-            return Err(
-                Error::new(ErrorKind::Invalid, "brokers of the Kafka sink cannot be used")
-                    .because("it must be a list of at least one host:port")
-                    .next_step("use a list like [\"kafka-1:9092\"]"),
-            );
+            return Err(Error::new(ErrorKind::Invalid, "`brokers` of the Kafka sink is invalid")
+                .because("`brokers` must be a list of at least one host:port")
+                .next_step("use a list like [\"kafka-1:9092\"]"));
         }
         if self.user.is_some() != self.password.is_some() {
             return invalid(
@@ -132,20 +131,20 @@ impl KafkaConfig {
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = encode::check_topic(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "topic of the Kafka sink cannot be used").because(why);
+            let error = Error::new(ErrorKind::Invalid, "`topic` of the Kafka sink is invalid").because(why);
             return Err(error.next_step("use a topic like orders.placed or {topic}"));
         }
         // librdkafka requires at least 1000, and the value must fit into 32 bits.
         if !(1000..=1_000_000_000).contains(&self.max_message_bytes) {
             return invalid(
-                "max_message_bytes of the Kafka sink is out of range",
+                "`max_message_bytes` of the Kafka sink is out of range",
                 "use 1000 to 1000000000",
             );
         }
         let too_short = Duration::from_millis(10);
         if self.connect_timeout < too_short || self.ack_timeout < too_short {
             return invalid(
-                "connect_timeout or ack_timeout of the Kafka sink is too short",
+                "`connect_timeout` or `ack_timeout` of the Kafka sink is too short",
                 "use 10ms or more",
             );
         }
@@ -161,7 +160,7 @@ impl KafkaConfig {
         if needs_it && !openssl {
             return Err(
                 Error::new(ErrorKind::Unsupported, "tls and SCRAM of the Kafka sink need OpenSSL")
-                    .because("this program was built without it")
+                    .because("this program was built without OpenSSL")
                     .next_step(
                         "build it with --features kafka-ssl (in your own program: with the feature ssl of \
                          sendoff-sink-kafka)",

@@ -20,10 +20,10 @@ pub(crate) fn report(error: &KafkaError, topic: &str, trouble: Option<&Trouble>)
         Code::UnknownTopic | Code::UnknownTopicOrPartition | Code::UnknownPartition => {
             outcome(Outcome::Permanent, "create the topic, then retry the message")
         }
-        Code::InvalidTopic => outcome(Outcome::Permanent, "change topic of the sink"),
+        Code::InvalidTopic => outcome(Outcome::Permanent, "change `topic` of the sink"),
         Code::MessageSizeTooLarge | Code::MessageBatchTooLarge | Code::InvalidMessageSize => outcome(
             Outcome::Permanent,
-            "raise max.message.bytes of the topic and max_message_bytes of the sink, then retry the message",
+            "raise max.message.bytes of the topic and `max_message_bytes` of the sink, then retry the message",
         ),
         Code::InvalidRecord | Code::PolicyViolation | Code::InvalidTimestamp => outcome(
             Outcome::Permanent,
@@ -38,10 +38,10 @@ pub(crate) fn report(error: &KafkaError, topic: &str, trouble: Option<&Trouble>)
         | Code::Authentication
         | Code::UnsupportedSASLMechanism
         | Code::IllegalSASLState
-        | Code::SSL => outcome(Outcome::SinkDown, "check user, password and tls of the sink"),
+        | Code::SSL => outcome(Outcome::SinkDown, "check `user`, `password` and `tls` of the sink"),
         Code::QueueFull | Code::PurgeQueue => outcome(
             Outcome::SinkDown,
-            "the message was not sent; check that the brokers run and are not overloaded",
+            "the message was not sent; check that the brokers are running and not overloaded",
         ),
         // The message was sent and not confirmed, or never sent; the client does not distinguish the two.
         Code::MessageTimedOut => {
@@ -124,12 +124,12 @@ pub(crate) fn ends_the_producer(error: &KafkaError) -> bool {
 pub(crate) fn bad_topic(topic: &str, why: &str) -> Outcome {
     let shown: String = topic.chars().take(100).collect();
     let dots = if shown.len() < topic.len() { "…" } else { "" };
-    let next = "change the message's topic, or topic of the sink";
+    let next = "change the message's topic, or `topic` of the sink";
     Outcome::Permanent(format!("the Kafka topic {shown:?}{dots} cannot be used: {why} ({next})").into())
 }
 
 pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
-    let next = "raise max_message_bytes of the sink and max.message.bytes of the topic, then retry the message, or \
+    let next = "raise `max_message_bytes` of the sink and max.message.bytes of the topic, then retry the message, or \
                 send a reference";
     Outcome::Permanent(
         format!("the message needs a record of up to {size} bytes, and {limit} are allowed ({next})").into(),
@@ -152,18 +152,19 @@ pub(crate) fn refusal(at: &str, error: &KafkaError, trouble: Option<&Trouble>) -
         .and_then(|trouble| trouble.code)
         .or_else(|| error.rdkafka_error_code());
     let (kind, next) = match code {
-        Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => {
-            (ErrorKind::Denied, "check user, password and mechanism of the sink")
-        }
+        Some(Code::Authentication | Code::SaslAuthenticationFailed | Code::UnsupportedSASLMechanism) => (
+            ErrorKind::Denied,
+            "check `user`, `password` and `mechanism` of the sink",
+        ),
         // The client does not distinguish an unknown CA from a wrong host name.
         Some(Code::SSL) => (
             ErrorKind::Denied,
-            "set tls.ca_file of the sink to the CA of the brokers' certificates; brokers of the sink and \
+            "set `tls.ca_file` of the sink to the CA of the brokers' certificates; `brokers` of the sink and \
              advertised.listeners of the brokers must use host names that are in these certificates",
         ),
         _ => (
             ErrorKind::Unreachable,
-            "check that the brokers run, brokers of the sink, the firewall, and whether the brokers require TLS",
+            "check that the brokers run; check `brokers` of the sink, the firewall, and whether the brokers require TLS",
         ),
     };
     let said = trouble

@@ -164,7 +164,7 @@ impl Sink for KafkaSink {
             tracing::debug!(
                 event = "batch_broke",
                 messages = broken.len(),
-                "the brokers refused the batch; sending again in smaller parts"
+                "brokers refused the batch; sending it again in smaller parts"
             );
             let again = self.send(&self.single, broken.iter().map(|place| &batch[*place])).await;
             for (place, fate) in broken.into_iter().zip(again) {
@@ -196,8 +196,8 @@ impl Sink for KafkaSink {
                 ErrorKind::NotFound,
                 format!("the Kafka sink cannot use the topic {topic}"),
             )
-            .because("it does not exist, or the sink's user may not see it")
-            .next_step("create it, or allow the sink's user to describe it")),
+            .because("the topic does not exist, or the sink's user may not describe it")
+            .next_step("create the topic, or allow the sink's user to describe it")),
             _ => Ok(()),
         }
     }

@@ -112,7 +112,7 @@ async fn what_the_brokers_refuse_is_told_apart() {
         (
             RDKafkaRespErr::RD_KAFKA_RESP_ERR_CLUSTER_AUTHORIZATION_FAILED,
             |outcome| matches!(outcome, Outcome::SinkDown(_)),
-            "check user",
+            "check `user`",
         ),
     ] {
         let cluster = cluster();

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::topic;
 
-/// The version of the protocol.
+/// The version of the MQTT protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub enum Version {
@@ -21,7 +21,7 @@ pub enum Version {
     V311,
 }
 
-/// How a message is confirmed. QoS 0 is not supported, because it has no confirmation.
+/// How the broker confirms a message. QoS 0 is not supported, because it has no confirmation.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "u8", into = "u8")]
 #[non_exhaustive]
@@ -34,29 +34,30 @@ pub enum Qos {
     ExactlyOnce,
 }
 
-/// The broker, the topic and the login.
+/// Settings of the MQTT sink: the broker, the topic and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MqttConfig {
-    /// The broker: `mqtt://host:1883`, or `mqtts://host:8883` with TLS.
+    /// The URL of the broker: `mqtt://host:1883`, or `mqtts://host:8883` with TLS.
     pub url: Address,
-    /// `"5"` unless set, or `"3.1.1"`.
+    /// The version of the MQTT protocol: `"5"` unless set, or `"3.1.1"`.
     #[serde(default)]
     pub version: Version,
     /// The topic of a message; `{topic}` unless set. In fields, `+`, `#`, `$`, `%` and control characters are
     /// percent-encoded, and so is `/` except in the message's topic.
     #[serde(default = "defaults::topic")]
     pub topic: Template,
-    /// 1 unless set, or 2.
+    /// The quality of service: 1 unless set, or 2.
     #[serde(default)]
     pub qos: Qos,
     /// Whether the broker keeps the last message of each topic for later subscribers; `false` unless set.
     #[serde(default)]
     pub retain: bool,
-    /// The format of messages: `raw` unless set; with 3.1.1 `envelope`.
+    /// The format of messages: `raw` unless set; with MQTT 3.1.1 `envelope`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<Format>,
-    /// Allows formats that need headers with 3.1.1, which has none: consumers then do not get a message's id.
+    /// Whether formats that need headers are allowed with MQTT 3.1.1, which has no headers. Consumers then do not get a
+    /// message's id.
     #[serde(default)]
     pub without_id: bool,
     /// The `source` of CloudEvents; `sendoff` unless set.
@@ -65,13 +66,13 @@ pub struct MqttConfig {
     /// How long the broker keeps a message for disconnected subscribers (MQTT 5); without a limit unless set.
     #[serde(default, with = "duration::option", skip_serializing_if = "Option::is_none")]
     pub message_expiry: Option<Duration>,
-    /// The client identifier; random unless set. With the same one, two relays disconnect each other.
+    /// The client identifier; random unless set. Two relays with the same identifier disconnect each other.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub client_id: Option<String>,
-    /// The user, if not in the URL.
+    /// The user to log in as, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The user's password, if not in the URL.
+    /// The password of the user, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
     /// TLS settings, for `mqtts://`.
@@ -83,7 +84,7 @@ pub struct MqttConfig {
     /// How long a batch waits for its confirmations; 5 s unless set.
     #[serde(default = "defaults::ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
-    /// How many unconfirmed messages may be sent: the broker's limit, at most 1000, unless set; 20 with 3.1.1.
+    /// The largest number of unconfirmed messages. Unless set: the broker's limit, at most 1000; with MQTT 3.1.1, 20.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_in_flight: Option<u16>,
     /// The largest packet that the broker accepts, in bytes. With MQTT 5 the broker reports it.
@@ -92,7 +93,7 @@ pub struct MqttConfig {
 }
 
 impl MqttConfig {
-    /// The settings for a broker, all others with their defaults.
+    /// The settings for this broker; all other settings have their defaults.
     ///
     /// # Errors
     /// When the URL cannot be parsed.
@@ -126,7 +127,7 @@ impl MqttConfig {
         })
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the MQTT sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -153,24 +154,24 @@ impl MqttConfig {
         }
         if self.version == Version::V311 && self.message_expiry.is_some() {
             return invalid(
-                "message_expiry of the MQTT sink needs MQTT 5",
-                "remove it, or use version = \"5\"",
+                "`message_expiry` of the MQTT sink needs MQTT 5",
+                "remove the setting, or use version = \"5\"",
             );
         }
         if let Some(fixed) = self.topic.as_fixed()
             && let Err(why) = topic::check(fixed)
         {
-            let error = Error::new(ErrorKind::Invalid, "topic of the MQTT sink cannot be used").because(why);
+            let error = Error::new(ErrorKind::Invalid, "`topic` of the MQTT sink is invalid").because(why);
             return Err(error.next_step("use a topic like orders/placed or {topic}"));
         }
         let seconds = self.message_expiry.map(|expiry| expiry.as_secs());
         if seconds.is_some_and(|seconds| seconds == 0 || u32::try_from(seconds).is_err()) {
-            return invalid("message_expiry of the MQTT sink is out of range", "use 1s to 49710d");
+            return invalid("`message_expiry` of the MQTT sink is out of range", "use 1s to 49710d");
         }
         let is_zero = self.connect_timeout.is_zero() || self.ack_timeout.is_zero();
         if is_zero || self.max_in_flight == Some(0) || self.max_packet_bytes == Some(0) {
             return invalid(
-                "connect_timeout, ack_timeout, max_in_flight or max_packet_bytes of the MQTT sink is 0",
+                "`connect_timeout`, `ack_timeout`, `max_in_flight` or `max_packet_bytes` of the MQTT sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

@@ -123,16 +123,16 @@ fn check_length(size: usize) -> Result<()> {
     if size <= LONGEST_TEXT {
         return Ok(());
     }
-    let what = "client_id, user or password of the MQTT sink is too long";
+    let what = "`client_id`, `user` or `password` of the MQTT sink is too long";
     Err(Error::new(ErrorKind::Invalid, what)
         .because(format!("it has {size} bytes, and MQTT allows {LONGEST_TEXT}"))
-        .next_step("use a shorter one"))
+        .next_step("use a shorter value"))
 }
 
 fn unwritable(error: MqttError) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        "client_id, user or password of the MQTT sink cannot be used",
+        "`client_id`, `user` or `password` of the MQTT sink is invalid",
     )
     .because(error.to_string())
     .next_step("use text without control characters")

@@ -33,7 +33,7 @@ pub(crate) fn confirmed(ack: &Ack) -> Outcome {
         0x90 => refused(
             Outcome::Permanent,
             "topic name invalid",
-            "change topic of the sink, then retry the message",
+            "change `topic` of the sink, then retry the message",
         ),
         0x97 => refused(
             Outcome::Temporary,
@@ -43,7 +43,7 @@ pub(crate) fn confirmed(ack: &Ack) -> Outcome {
         0x99 => refused(
             Outcome::Permanent,
             "payload format invalid",
-            "change format of the sink, or the content type of the message",
+            "change `format` of the sink, or the content type of the message",
         ),
         0x91 => refused(Outcome::Temporary, "packet identifier in use", "see the broker's log"),
         0x83 => refused(
@@ -68,12 +68,12 @@ pub(crate) fn half_confirmed(ack: &Ack) -> Outcome {
 pub(crate) fn bad_topic(topic: &str, why: &str) -> Outcome {
     let shown: String = topic.chars().take(100).collect();
     let dots = if shown.len() < topic.len() { "…" } else { "" };
-    let next = "change the message's topic, or topic of the sink";
+    let next = "change the message's topic, or `topic` of the sink";
     Outcome::Permanent(format!("the MQTT topic {shown:?}{dots} cannot be used: {why} ({next})").into())
 }
 
 pub(crate) fn header_too_long(size: usize) -> Outcome {
-    let next = "emit a shorter header, or use format = \"envelope\" of the sink";
+    let next = "emit a shorter header, or use `format = \"envelope\"` of the sink";
     Outcome::Permanent(format!("a header of the message has {size} bytes, and MQTT allows 65535 ({next})").into())
 }
 
@@ -166,7 +166,7 @@ fn refusal(at: &Address, kind: ErrorKind, why: impl Into<String>, next: &str) ->
 }
 
 pub(crate) fn unreachable(at: &Address, error: &io::Error) -> Refusal {
-    let next = "check that the broker runs, url of the sink, and the firewall";
+    let next = "check that the broker is running, that `url` of the sink is correct, and the firewall";
     refusal(at, ErrorKind::Unreachable, error.to_string(), next)
 }
 
@@ -175,7 +175,7 @@ pub(crate) fn bad_host(at: &Address) -> Refusal {
         at,
         ErrorKind::Invalid,
         "its host name cannot be verified with TLS",
-        "correct url of the sink",
+        "correct `url` of the sink",
     )
 }
 
@@ -213,7 +213,12 @@ pub(crate) fn tls(at: &Address, error: &io::Error) -> Refusal {
 pub(crate) fn turned_away(at: &Address, end: &Broken) -> Refusal {
     let next = "see the broker's log; it may require mqtts:// or version = \"3.1.1\"";
     match end {
-        Broken::Malformed => refusal(at, ErrorKind::Invalid, broken(end), "check the port in url of the sink"),
+        Broken::Malformed => refusal(
+            at,
+            ErrorKind::Invalid,
+            broken(end),
+            "check the port in `url` of the sink",
+        ),
         Broken::Closed | Broken::Io(_) => refusal(at, ErrorKind::Unreachable, broken(end), next),
     }
 }
@@ -223,7 +228,7 @@ pub(crate) fn not_mqtt(at: &Address) -> Refusal {
         at,
         ErrorKind::Invalid,
         "its first packet is not a CONNACK",
-        "check the port in url of the sink",
+        "check the port in `url` of the sink",
     )
 }
 
@@ -247,8 +252,8 @@ pub(crate) fn no_retain(at: &Address) -> Refusal {
 
 /// The broker refused CONNECT.
 pub(crate) fn refused(at: &Address, version: Version, code: u8, reason: Option<&str>) -> Refusal {
-    let log_in = "check user and password of the sink";
-    let old = "use version = \"3.1.1\" of the sink";
+    let log_in = "check `user` and `password` of the sink";
+    let old = "use `version = \"3.1.1\"` of the sink";
     let (kind, why, next) = match (version, code) {
         (Version::V5, 0x84 | 0x01) | (Version::V311, 1) => {
             (ErrorKind::Unsupported, "unsupported protocol version", old)
@@ -256,7 +261,7 @@ pub(crate) fn refused(at: &Address, version: Version, code: u8, reason: Option<&
         (Version::V5, 0x85) | (Version::V311, 2) => (
             ErrorKind::Invalid,
             "client identifier not valid",
-            "change client_id of the sink",
+            "change `client_id` of the sink",
         ),
         (Version::V5, 0x86) | (Version::V311, 4) => (ErrorKind::Denied, "bad user name or password", log_in),
         (Version::V5, 0x87) | (Version::V311, 5) => (ErrorKind::Denied, "not authorized", log_in),
@@ -265,7 +270,7 @@ pub(crate) fn refused(at: &Address, version: Version, code: u8, reason: Option<&
         (Version::V5, 0x88 | 0x89 | 0x97 | 0x9F) | (Version::V311, 3) => {
             (ErrorKind::Unreachable, "unavailable or busy", "see the broker's log")
         }
-        (Version::V5, 0x9C | 0x9D) => (ErrorKind::Backend, "use another server", "change url of the sink"),
+        (Version::V5, 0x9C | 0x9D) => (ErrorKind::Backend, "use another server", "change `url` of the sink"),
         (Version::V5 | Version::V311, _) => (
             ErrorKind::Backend,
             "the broker refused the connection",

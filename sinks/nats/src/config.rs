@@ -10,25 +10,25 @@ use serde::{Deserialize, Serialize};
 use crate::Servers;
 use crate::subject;
 
-/// What counts as delivered.
+/// The mode of the NATS sink: what counts as delivered.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Mode {
-    /// A stream has stored the message.
+    /// JetStream: a message is delivered when a stream has stored it.
     #[default]
     JetStream,
-    /// The server has read the message. It is delivered even without a subscriber.
+    /// Core NATS: a message is delivered when the server has read it, even without a subscriber.
     Core,
 }
 
-/// The server, the subject and the login.
+/// Settings of the NATS sink: the server, the subject and the login.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct NatsConfig {
-    /// The server, or a list of the servers of one cluster. `nats://` or `tls://`.
+    /// The URL of the server, or a list of the servers of one cluster, with `nats://` or `tls://`.
     pub url: Servers,
-    /// What counts as delivered: `jetstream` unless set.
+    /// The mode, which decides what counts as delivered: `jetstream` unless set.
     #[serde(default)]
     pub mode: Mode,
     /// The subject of a message; `{topic}` unless set. In fields, white space, control characters, `*`, `>`, `$` and
@@ -41,34 +41,34 @@ pub struct NatsConfig {
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "defaults::source")]
     pub source: String,
-    /// The stream that must store all messages. Not set: any stream that covers the subject.
+    /// The stream that must store all messages. Unless set: any stream that covers the subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream: Option<String>,
-    /// The JetStream domain.
+    /// The JetStream domain of the server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub domain: Option<String>,
     /// The prefix of JetStream's API, if it is neither `$JS.API` nor that of a domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub api_prefix: Option<String>,
-    /// The user, if not in the URL.
+    /// The user to log in as, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub user: Option<String>,
-    /// The user's password, if not in the URL.
+    /// The password of the user, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// A token, instead of a user.
+    /// A token to log in with, instead of a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<Secret>,
-    /// The seed of an NKey (`SU…`), instead of a user.
+    /// The seed of an NKey (`SU…`) to log in with, instead of a user.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nkey: Option<Secret>,
-    /// A credentials file with a JWT and its seed, instead of a user. Read again at every connection.
+    /// A credentials file with a JWT and its seed, instead of a user. The sink reads the file at every connection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub creds_file: Option<PathBuf>,
     /// TLS settings. If this is set, or the URL is `tls://`, nothing is sent unencrypted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
-    /// Starts TLS before the server's greeting; for servers with `handshake_first`.
+    /// Whether TLS starts before the server's greeting, for servers with `handshake_first`.
     #[serde(default)]
     pub tls_first: bool,
     /// The prefix of subjects for acknowledgements, for accounts that may not subscribe to `_INBOX.>`.
@@ -80,13 +80,13 @@ pub struct NatsConfig {
     /// How long a batch waits for its acknowledgements; 5 s unless set.
     #[serde(default = "defaults::ack_timeout", with = "duration")]
     pub ack_timeout: Duration,
-    /// How many unacknowledged messages of a batch may be sent; 1000 unless set.
+    /// The largest number of unacknowledged messages of a batch; 1000 unless set.
     #[serde(default = "in_flight")]
     pub max_in_flight: usize,
 }
 
 impl NatsConfig {
-    /// The settings for a server, all others with their defaults.
+    /// The settings for this server; all other settings have their defaults.
     ///
     /// # Errors
     /// When the URL cannot be parsed.
@@ -114,7 +114,7 @@ impl NatsConfig {
         })
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the NATS sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -146,8 +146,8 @@ impl NatsConfig {
         }
         if self.mode == Mode::Core && (self.stream.is_some() || self.domain.is_some() || self.api_prefix.is_some()) {
             return invalid(
-                "stream, domain and api_prefix of the NATS sink need JetStream, but its mode is core",
-                "remove them, or set mode = \"jetstream\"",
+                "`stream`, `domain` and `api_prefix` of the NATS sink need JetStream, but its mode is core",
+                "remove these settings, or set mode = \"jetstream\"",
             );
         }
         let names = [
@@ -159,14 +159,14 @@ impl NatsConfig {
         ];
         for (setting, name) in names {
             if let Some(Err(why)) = name.map(subject::check) {
-                let what = format!("{setting} of the NATS sink cannot be used");
+                let what = format!("`{setting}` of the NATS sink is invalid");
                 let error = Error::new(ErrorKind::Invalid, what).because(why);
                 return Err(error.next_step("use tokens separated by dots, for example orders.placed"));
             }
         }
         if self.connect_timeout.is_zero() || self.ack_timeout.is_zero() || self.max_in_flight == 0 {
             return invalid(
-                "connect_timeout, ack_timeout or max_in_flight of the NATS sink is 0",
+                "`connect_timeout`, `ack_timeout` or `max_in_flight` of the NATS sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

@@ -115,10 +115,10 @@ fn log_in(config: &NatsConfig, options: ConnectOptions) -> Result<ConnectOptions
         let unusable = |why: String| {
             Error::new(
                 ErrorKind::Invalid,
-                format!("creds_file {} of the NATS sink cannot be used", file.display()),
+                format!("the NATS sink cannot use `creds_file` {}", file.display()),
             )
             .because(why)
-            .next_step("use the output of `nsc generate creds`, readable by the relay's user")
+            .next_step("set `creds_file` to a file from `nsc generate creds` that the relay's user can read")
         };
         let text = std::fs::read_to_string(file).map_err(|error| unusable(error.to_string()))?;
         // The client's error may quote the file.
@@ -166,7 +166,7 @@ fn addresses(config: &NatsConfig) -> Result<Vec<ServerAddr>> {
         let _ = url.set_password(None);
         url.set_query(None);
         ServerAddr::from_url(url).map_err(|error| {
-            Error::new(ErrorKind::Invalid, "url of the NATS sink cannot be used")
+            Error::new(ErrorKind::Invalid, "`url` of the NATS sink is invalid")
                 .because(error.to_string())
                 .next_step("use a URL like nats://host:4222")
         })

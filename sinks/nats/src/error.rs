@@ -28,7 +28,8 @@ pub(crate) fn not_taken(refused: &PublishError, subject: &str) -> Outcome {
 /// An acknowledgement that cannot be parsed.
 pub(crate) fn strange() -> Outcome {
     Outcome::Unknown(
-        "the answer is not a JetStream acknowledgement (check which other client answers on the subject)".into(),
+        "the answer is not a JetStream acknowledgement (check whether another client answers messages on this subject)"
+            .into(),
     )
 }
 
@@ -97,7 +98,7 @@ pub(crate) fn no_stream_perhaps(subject: &str, why: &str) -> Outcome {
 }
 
 pub(crate) fn no_jetstream() -> Outcome {
-    let next = "enable JetStream on the server and for the account, or set mode = \"core\" of the sink";
+    let next = "enable JetStream on the server and for the account, or set `mode = \"core\"` of the sink";
     Outcome::SinkDown(format!("JetStream is not enabled: there was no answer ({next})").into())
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn denied(subject: &str) -> Outcome {
 pub(crate) fn deaf(subject: &str) -> String {
     format!(
         "no permission to subscribe to the NATS subject {subject} for acknowledgements (allow it in the permissions \
-         of the user, or set inbox_prefix of the sink)"
+         of the user, or set `inbox_prefix` of the sink)"
     )
 }
 
@@ -154,7 +155,7 @@ pub(crate) fn unsent(why: Option<&str>) -> Outcome {
 }
 
 pub(crate) fn stuck() -> Outcome {
-    Outcome::SinkDown("the message was not sent: NATS reads too slowly or not at all (check the server)".into())
+    Outcome::SinkDown("the message was not sent: the NATS server does not read fast enough, or not at all (check the server)".into())
 }
 
 /// The subscription for acknowledgements failed. `at` is the address.
@@ -163,35 +164,36 @@ pub(crate) fn no_dispatcher(error: &SubscribeError, at: &str) -> Refusal {
         kind: ErrorKind::Unreachable,
         what: format!("cannot use NATS at {at}"),
         why: format!("it refused the subscription for acknowledgements: {error}"),
-        next: "check that the server runs, and inbox_prefix of the sink".to_owned(),
+        next: "check that the server is running and that `inbox_prefix` of the sink is correct".to_owned(),
     }
 }
 
 /// Connecting failed. `at` is the address.
 pub(crate) fn connect(error: &ConnectError, at: &str) -> Refusal {
     let (kind, next) = match error.kind() {
-        ConnectErrorKind::ServerParse => (ErrorKind::Invalid, "correct url of the sink"),
-        ConnectErrorKind::Dns => (ErrorKind::Unreachable, "check the host name in url of the sink"),
-        ConnectErrorKind::Authentication => (ErrorKind::Invalid, "check nkey or creds_file of the sink"),
+        ConnectErrorKind::ServerParse => (ErrorKind::Invalid, "correct `url` of the sink"),
+        ConnectErrorKind::Dns => (ErrorKind::Unreachable, "check the host name in `url` of the sink"),
+        ConnectErrorKind::Authentication => (ErrorKind::Invalid, "check `nkey` or `creds_file` of the sink"),
         ConnectErrorKind::AuthorizationViolation => (
             ErrorKind::Denied,
-            "check user, password, token, nkey or creds_file of the sink",
+            "check `user`, `password`, `token`, `nkey` or `creds_file` of the sink",
         ),
-        ConnectErrorKind::Tls => (ErrorKind::Invalid, "check tls of the sink"),
-        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => {
-            (ErrorKind::Unreachable, "check that the server runs, and the firewall")
-        }
+        ConnectErrorKind::Tls => (ErrorKind::Invalid, "check `tls` of the sink"),
+        ConnectErrorKind::TimedOut | ConnectErrorKind::MaxReconnects => (
+            ErrorKind::Unreachable,
+            "check that the server is running, and check the firewall",
+        ),
         ConnectErrorKind::Io if is_certificate(error) => (
             ErrorKind::Denied,
             "use a server certificate for this host name by a CA in tls.ca_file",
         ),
         ConnectErrorKind::Io if speaks_of_authority(error) => (
             ErrorKind::Denied,
-            "check user, password, token, nkey or creds_file of the sink",
+            "check `user`, `password`, `token`, `nkey` or `creds_file` of the sink",
         ),
         ConnectErrorKind::Io => (
             ErrorKind::Unreachable,
-            "check that the server runs, url of the sink, and whether the server requires TLS",
+            "check that the server is running, that `url` of the sink is correct, and whether the server requires TLS",
         ),
     };
     Refusal {

@@ -7,13 +7,13 @@ use sendoff_wire::Address;
 use serde::de::{Error as _, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
-/// One server or several of one cluster: `"nats://host:4222"` or a list. They are tried in random order.
+/// One server, or several servers of one cluster: `"nats://host:4222"` or a list. The sink tries them in random order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Servers(Vec<Address>);
 
 impl Servers {
-    /// One server.
+    /// A list with one server.
     ///
     /// # Errors
     /// When the URL cannot be parsed.
@@ -21,7 +21,7 @@ impl Servers {
         Ok(Self(vec![Address::parse(url)?]))
     }
 
-    /// The servers.
+    /// All servers of the list.
     pub fn iter(&self) -> impl Iterator<Item = &Address> {
         self.0.iter()
     }
@@ -31,7 +31,7 @@ impl Servers {
         self.0.len()
     }
 
-    /// Whether there is none.
+    /// Whether the list has no server.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -80,7 +80,7 @@ impl NatsSink {
 
     async fn check_jetstream(&self, link: &Link) -> Result<()> {
         let what = "the NATS sink cannot use JetStream";
-        let enable = "enable JetStream on the server and for the account, or set mode = \"core\" of the sink";
+        let enable = "enable JetStream on the server and for the account, or set `mode = \"core\"` of the sink";
         match lookup::ask(&link.jetstream, "INFO", &()).await {
             Ok(Answer { error: None, .. }) => {}
             Ok(Answer {
@@ -108,7 +108,7 @@ impl NatsSink {
                 format!("the NATS sink cannot use the stream {stream}"),
             )
             .because(refused.to_string())
-            .next_step("create it, or change stream in the settings of the sink")),
+            .next_step("create the stream, or change `stream` in the settings of the sink")),
             Err(Silence::Nobody | Silence::TooLate | Silence::Unreadable) => self.unanswered(link),
         }
     }
@@ -125,9 +125,9 @@ impl NatsSink {
             return Ok(());
         }
         Err(
-            Error::new(ErrorKind::Unreachable, "JetStream of the NATS sink does not answer")
+            Error::new(ErrorKind::Unreachable, "JetStream does not answer the NATS sink")
                 .because(format!("no answer within {:?}", lookup::PATIENCE))
-                .next_step("check the leader of the cluster, domain of the sink, and the permissions of the account"),
+                .next_step("check the leader of the cluster, the setting `domain` of the sink, and the permissions of the account"),
         )
     }
 }

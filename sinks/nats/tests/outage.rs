@@ -162,7 +162,7 @@ async fn who_may_not_log_in_is_told_without_the_password() {
     };
     with("hunter2").check().await.unwrap();
     let why = is_down(&with("hunter3")).await;
-    assert!(why.contains("check user") && !why.contains("hunter"), "{why}");
+    assert!(why.contains("check `user`") && !why.contains("hunter"), "{why}");
     assert_eq!(with("hunter3").check().await.unwrap_err().kind(), ErrorKind::Denied);
     assert_eq!(sink(&nats).check().await.unwrap_err().kind(), ErrorKind::Denied);
     let in_url = format!("nats://app:hunter2@127.0.0.1:{}", nats.port());

@@ -11,34 +11,35 @@ use serde::{Deserialize, Serialize};
 
 use crate::publisher::{Declare, Exchange, Queue, Settings, Topology};
 
-/// The broker, the exchange, and how messages are published.
+/// Settings of the RabbitMQ sink: the broker, the exchange, and how messages are published.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RabbitMqConfig {
-    /// `amqp://user@host:5672/vhost`, or `amqps://`.
+    /// The URL of the broker: `amqp://user@host:5672/vhost`, or `amqps://` with TLS.
     pub url: Address,
-    /// The user's password; better here than in the URL.
+    /// The password of the broker's user. It is better here than in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// Log in with the client certificate (SASL EXTERNAL) instead of a password.
+    /// Whether to log in with the client certificate (SASL EXTERNAL) instead of a password.
     #[serde(default)]
     pub external_auth: bool,
     /// TLS settings; only with `amqps://`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tls: Option<TlsConfig>,
 
-    /// The exchange; a template. An empty one is the default exchange, where the routing key is the name of a queue.
+    /// The exchange, which is a template. An empty exchange is the default exchange, where the routing key is the name
+    /// of a queue.
     pub exchange: Template,
     /// The routing key; a template, `{topic}` unless set.
     #[serde(default = "defaults::topic")]
     pub routing_key: Template,
-    /// Headers in addition to those of the message and the format, each a template. Empty values are left out.
+    /// Headers in addition to those of the message and the format. Each value is a template; empty values are left out.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub headers: BTreeMap<String, Template>,
-    /// The property `correlation_id`; a template. It is left out if it is empty, which is the default.
+    /// The AMQP property `correlation_id`, which is a template. It is left out if it is empty, which is the default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub correlation_id: Option<Template>,
-    /// The property `app_id`; `sendoff` unless set.
+    /// The AMQP property `app_id`; `sendoff` unless set.
     #[serde(default = "app_id")]
     pub app_id: String,
     /// The format of messages; `raw` unless set.
@@ -47,15 +48,15 @@ pub struct RabbitMqConfig {
     /// The attribute `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "app_id")]
     pub source: String,
-    /// Whether queues keep messages over a restart of the broker; `true` unless set.
+    /// Whether queues keep messages when the broker restarts; `true` unless set.
     #[serde(default = "yes")]
     pub persistent: bool,
-    /// The highest priority of a message on the broker, 9 unless set. Higher priorities are lowered to it, negative
-    /// ones raised to 0.
+    /// The highest priority of a message on the broker; 9 unless set. Higher priorities are lowered to it, negative
+    /// ones are raised to 0.
     #[serde(default = "nine")]
     pub max_priority: u8,
 
-    /// Whether exchange and queue are declared: `off` (unless set), `passive` or `active`.
+    /// Whether the sink declares exchange and queue: `off` (unless set), `passive` or `active`.
     #[serde(default)]
     pub declare: Declare,
     /// The type of the declared exchange; `topic` unless set.
@@ -64,17 +65,17 @@ pub struct RabbitMqConfig {
     /// Whether the declared exchange and queue survive a restart of the broker; `true` unless set.
     #[serde(default = "yes")]
     pub durable: bool,
-    /// A queue to declare.
+    /// The name of a queue to declare.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<String>,
-    /// The type of that queue; `quorum` unless set.
+    /// The type of the declared queue; `quorum` unless set.
     #[serde(default)]
     pub queue_type: QueueType,
-    /// The binding key of that queue; `#` unless set.
+    /// The binding key of the declared queue; `#` unless set.
     #[serde(default = "all")]
     pub binding_key: String,
 
-    /// The heartbeat interval; `10s` unless set.
+    /// The interval of AMQP heartbeats; `10s` unless set.
     #[serde(default = "ten_seconds", with = "duration")]
     pub heartbeat: Duration,
     /// How long connecting may take, all attempts together; `4s` unless set.
@@ -83,7 +84,7 @@ pub struct RabbitMqConfig {
     /// How long the broker may take to confirm a batch; `20s` unless set.
     #[serde(default = "twenty_seconds", with = "duration")]
     pub confirm_timeout: Duration,
-    /// How many unconfirmed messages of a batch may be sent; 1000 unless set.
+    /// The largest number of unconfirmed messages of a batch; 1000 unless set.
     #[serde(default = "thousand")]
     pub window: usize,
     /// The largest message in bytes: RabbitMQ's `max_message_size`; 16 MiB unless set, the default of RabbitMQ 4.
@@ -91,36 +92,36 @@ pub struct RabbitMqConfig {
     pub max_message_bytes: usize,
 }
 
-/// How an exchange routes.
+/// The type of an exchange: how it routes messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ExchangeType {
-    /// To queues whose binding key is the routing key.
+    /// A direct exchange routes to queues whose binding key is the routing key.
     Direct,
-    /// To all queues.
+    /// A fanout exchange routes to all queues that are bound to it.
     Fanout,
-    /// By headers.
+    /// A headers exchange routes by headers.
     Headers,
-    /// To queues whose binding key matches the words of the routing key.
+    /// A topic exchange routes to queues whose binding key matches the words of the routing key.
     #[default]
     Topic,
 }
 
-/// How a queue keeps messages.
+/// The type of a queue: how it keeps messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum QueueType {
-    /// On one node. Needed for priorities.
+    /// A classic queue keeps messages on one node. Needed for priorities.
     Classic,
-    /// On several nodes.
+    /// A quorum queue keeps messages on several nodes.
     #[default]
     Quorum,
 }
 
 impl RabbitMqConfig {
-    /// The settings for a broker and an exchange, all others with their defaults.
+    /// The settings for this broker and exchange; all other settings have their defaults.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when the URL or the template cannot be parsed.
@@ -162,7 +163,7 @@ impl RabbitMqConfig {
         })
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the RabbitMQ sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -181,7 +182,7 @@ impl RabbitMqConfig {
             if name.len() > 255 {
                 return invalid(
                     &format!("{what} of the RabbitMQ sink is too long: {} bytes", name.len()),
-                    "shorten it to the 255 bytes that AMQP allows",
+                    "use a name of at most 255 bytes, which is AMQP's limit",
                 );
             }
         }

@@ -70,7 +70,7 @@ impl Failure {
             lapin::ErrorKind::IOError(io) => Self::io(what, io),
             lapin::ErrorKind::ProtocolError(refusal) => Self::refused(what, refusal),
             lapin::ErrorKind::InvalidProtocolVersion(_) | lapin::ErrorKind::ParsingError(_) => {
-                let next = "set url of the sink to a RabbitMQ with AMQP 0-9-1; use amqps:// for its TLS port, amqp:// \
+                let next = "set `url` of the sink to a RabbitMQ with AMQP 0-9-1; use amqps:// for its TLS port, amqp:// \
                             for the other";
                 Self::new(ErrorKind::Invalid, what, "the server does not speak AMQP 0-9-1", next)
             }
@@ -92,19 +92,19 @@ impl Failure {
             let next = match tls {
                 rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForName)
                 | rustls::Error::InvalidCertificate(rustls::CertificateError::NotValidForNameContext { .. }) => {
-                    "use the host name of the broker's certificate in url of the sink"
+                    "use the host name of the broker's certificate in `url` of the sink"
                 }
                 rustls::Error::InvalidCertificate(_) => {
-                    "set tls.ca_file of the sink to the CA of the broker's certificate"
+                    "set `tls.ca_file` of the sink to the CA of the broker's certificate"
                 }
                 _ => "check the port (5671 is usual for TLS) and the certificates of both sides",
             };
             return Self::new(ErrorKind::Denied, what, tls.to_string(), next);
         }
         let next = match error.kind() {
-            io::ErrorKind::ConnectionRefused => "start RabbitMQ, or correct host and port in url of the sink",
-            io::ErrorKind::TimedOut => "check that RabbitMQ runs, and the firewall",
-            _ => "check that RabbitMQ runs, and host and port in url of the sink",
+            io::ErrorKind::ConnectionRefused => "start RabbitMQ, or correct host and port in `url` of the sink",
+            io::ErrorKind::TimedOut => "check that RabbitMQ is running, and check the firewall",
+            _ => "check that RabbitMQ is running, and check host and port in `url` of the sink",
         };
         let mut failure = Self::new(ErrorKind::Unreachable, what, error.to_string(), next);
         failure.passing = true;
@@ -116,7 +116,7 @@ impl Failure {
         let (kind, next) = match refusal.kind() {
             AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => (
                 ErrorKind::Denied,
-                "correct user and password of the sink; check them with rabbitmqctl authenticate_user",
+                "correct `user` and `password` of the sink; check them with rabbitmqctl authenticate_user",
             ),
             AMQPErrorKind::Hard(AMQPHardError::NOTALLOWED | AMQPHardError::INVALIDPATH) => (
                 ErrorKind::Denied,
@@ -216,7 +216,7 @@ impl From<sendoff::Error> for Failure {
     }
 }
 
-const MISSING: &str = "declare it on the broker, or set declare = \"active\" of the sink";
+const MISSING: &str = "declare it on the broker, or set `declare = \"active\"` of the sink";
 const DENIED: &str = "allow the sink's user to write to it: rabbitmqctl set_permissions";
 
 /// The broker closed the channel because of one message.
@@ -226,7 +226,7 @@ pub(crate) fn of_message(error: &AMQPError) -> Outcome {
         AMQPErrorKind::Soft(AMQPSoftError::NOTFOUND) => MISSING,
         AMQPErrorKind::Soft(AMQPSoftError::ACCESSREFUSED) => DENIED,
         AMQPErrorKind::Soft(AMQPSoftError::CONTENTTOOLARGE | AMQPSoftError::PRECONDITIONFAILED) => {
-            "raise RabbitMQ's max_message_size and max_message_bytes of the sink, or emit a smaller message"
+            "raise RabbitMQ's max_message_size and `max_message_bytes` of the sink, or emit a smaller message"
         }
         AMQPErrorKind::Soft(AMQPSoftError::NOROUTE | AMQPSoftError::NOCONSUMERS | AMQPSoftError::RESOURCELOCKED)
         | AMQPErrorKind::Hard(_) => {
@@ -335,7 +335,7 @@ mod tests {
         };
         assert_eq!(
             reason.text(),
-            "cannot connect to RabbitMQ at amqp://host/: login refused (correct user and password of the sink; check \
+            "cannot connect to RabbitMQ at amqp://host/: login refused (correct `user` and `password` of the sink; check \
              them with rabbitmqctl authenticate_user)"
         );
         let error = Error::from(failure);

@@ -14,7 +14,7 @@ pub struct Commander {
 }
 
 impl Commander {
-    /// Creates it. The first command or [`Commander::check`] connects.
+    /// Creates the commander. The first command or [`Commander::check`] connects.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used.
@@ -25,9 +25,8 @@ impl Commander {
         Ok(Self { connections, cluster })
     }
 
-    /// Sends all commands together. Returns for each, in order, its answer, or what its lack means for the message.
-    /// Commands whose connection broke may be sent again in [parts](sendoff_wire::Parts), because one command may be
-    /// the cause.
+    /// Sends all commands together. Returns for each, in order, its answer, or why there is none. Commands whose
+    /// connection broke may be sent again in [parts](sendoff_wire::Parts), because one command may be the cause.
     pub async fn send(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if commands.is_empty() {
             return Vec::new();
@@ -38,7 +37,8 @@ impl Commander {
         }
     }
 
-    /// The same on a separate connection, which is closed afterwards: for commands whose connection broke.
+    /// Sends all commands together on a separate connection, which is closed afterwards. For commands whose connection
+    /// broke; see [`Commander::send`].
     pub async fn send_apart(&self, commands: Vec<Cmd>) -> Vec<Result<Value, Lack>> {
         if commands.is_empty() {
             return Vec::new();
@@ -70,11 +70,11 @@ impl Commander {
             Ok(_) => Ok(()),
             Err(_) => Err(Error::new(ErrorKind::Unreachable, "Redis did not answer a PING")
                 .because("the connection broke, or the answer took too long")
-                .next_step("check that Redis runs, and the network")),
+                .next_step("check that Redis is running, and check the network")),
         }
     }
 
-    /// Closes the connection.
+    /// Closes the connection to Redis.
     pub async fn close(&self) {
         if let Some(connection) = self.connections.close().await {
             connection.end();

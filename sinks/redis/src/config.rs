@@ -6,21 +6,21 @@ use sendoff::{Error, ErrorKind, Result};
 use sendoff_wire::{Address, Format, Secret, Template, TlsConfig, defaults, duration};
 use serde::{Deserialize, Serialize};
 
-/// How a message is stored in Redis.
+/// The mode of the Redis sink: how a message is stored in Redis.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Mode {
-    /// An entry of a stream.
+    /// A message is an entry of a stream.
     #[default]
     Stream,
-    /// An element of a list.
+    /// A message is an element of a list.
     List,
-    /// A message on a channel, for its current subscribers only.
+    /// A message is published on a channel, for its current subscribers only.
     PubSub,
 }
 
-/// The end of a list where elements are added.
+/// The end of a list at which elements are added.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
@@ -32,28 +32,28 @@ pub enum End {
     Right,
 }
 
-/// The outcome of a message on a channel without subscribers.
+/// What happens to a message on a channel without subscribers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum NoReceivers {
-    /// It is delivered: Redis has accepted it.
+    /// The message counts as delivered, because Redis has accepted it.
     #[default]
     Delivered,
-    /// It is retried later.
+    /// The message is retried later.
     Retry,
 }
 
-/// The server, and how messages are stored there.
+/// Settings of the Redis sink: server, mode, key and format.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RedisConfig {
-    /// `redis://` or, with TLS, `rediss://`: `redis://user@host:6379/0`. In a cluster, any of its nodes.
+    /// The URL of the server: `redis://user@host:6379/0`, or `rediss://` with TLS. In a cluster, any of its nodes.
     pub url: Address,
-    /// The password, if not in the URL.
+    /// The password of the Redis user, if not in the URL.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub password: Option<Secret>,
-    /// How a message is stored: `stream` unless set.
+    /// The mode, which decides how a message is stored: `stream` unless set.
     #[serde(default)]
     pub mode: Mode,
     /// The name of the stream, the list or the channel; `{topic}` unless set.
@@ -65,24 +65,24 @@ pub struct RedisConfig {
     /// The `source` of CloudEvents; `sendoff` unless set.
     #[serde(default = "defaults::source")]
     pub source: String,
-    /// Streams: keep about this many entries at most. Not set: all. Older entries are removed even if nobody has read
-    /// them.
+    /// For streams: the approximate number of entries to keep; all unless set. Older entries are removed even if nobody
+    /// has read them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_len: Option<u64>,
-    /// Streams: keep exactly `max_len` entries, which costs Redis more; `false` unless set.
+    /// For streams: whether to keep exactly `max_len` entries, which costs Redis more; `false` unless set.
     #[serde(default)]
     pub exact: bool,
-    /// Lists: the end where elements are added; `right` unless set.
+    /// For lists: the end at which elements are added; `right` unless set.
     #[serde(default)]
     pub push: End,
-    /// Channels: the outcome of a message without subscribers; `delivered` unless set.
+    /// For channels: what happens to a message without subscribers; `delivered` unless set.
     #[serde(default)]
     pub no_receivers: NoReceivers,
-    /// The largest body, in bytes. Messages with a larger one are not sent and become dead letters; 512 MiB unless set,
-    /// which is Redis' own limit (`proto-max-bulk-len`). Redis would close the connection on a larger one.
+    /// The largest body, in bytes. Messages with a larger body are not sent and become dead letters; 512 MiB unless
+    /// set, which is Redis' own limit (`proto-max-bulk-len`). Redis would close the connection on a larger one.
     #[serde(default = "max_message_bytes")]
     pub max_message_bytes: usize,
-    /// The server is a node of a Redis Cluster; `false` unless set.
+    /// Whether the server is a node of a Redis Cluster; `false` unless set.
     #[serde(default)]
     pub cluster: bool,
     /// TLS settings. They need a `rediss://` URL.
@@ -97,7 +97,7 @@ pub struct RedisConfig {
 }
 
 impl RedisConfig {
-    /// The settings for a server, all others with their defaults.
+    /// The settings for this server; all other settings have their defaults.
     ///
     /// # Errors
     /// When the URL cannot be parsed.
@@ -134,7 +134,7 @@ impl RedisConfig {
         self.url.reveal().scheme() == "rediss"
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the Redis sink.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -150,7 +150,7 @@ impl RedisConfig {
         }
         if self.cluster && !matches!(database, "" | "0") {
             return invalid(
-                "url of the Redis sink has a database number, and a Redis Cluster has only database 0",
+                "`url` of the Redis sink has a database number, and a Redis Cluster has only database 0",
                 "remove the number from url",
             );
         }
@@ -164,25 +164,25 @@ impl RedisConfig {
         }
         if self.mode != Mode::Stream && (self.max_len.is_some() || self.exact) {
             return invalid(
-                "max_len and exact of the Redis sink are for streams",
-                "remove them, or set mode = \"stream\"",
+                "`max_len` and `exact` of the Redis sink are for streams",
+                "remove these settings, or set mode = \"stream\"",
             );
         }
         if self.max_len == Some(0) {
             return invalid(
-                "max_len of the Redis sink is 0",
-                "use a larger value, or remove it to keep all entries",
+                "`max_len` of the Redis sink is 0",
+                "use a larger value, or remove the setting to keep all entries",
             );
         }
         if self.key.as_fixed() == Some("") {
             return invalid(
-                "key of the Redis sink is empty",
-                "set it to the name of the stream, the list or the channel",
+                "`key` of the Redis sink is empty",
+                "set `key` to the name of the stream, the list or the channel",
             );
         }
         if self.max_message_bytes == 0 || self.connect_timeout.is_zero() || self.answer_timeout.is_zero() {
             return invalid(
-                "max_message_bytes, connect_timeout or answer_timeout of the Redis sink is 0",
+                "`max_message_bytes`, `connect_timeout` or `answer_timeout` of the Redis sink is 0",
                 "use a larger value, or remove the setting for the default",
             );
         }

@@ -117,7 +117,7 @@ impl Connector {
     fn unusable(&self, error: &redis::RedisError) -> Refusal {
         Refusal {
             kind: ErrorKind::Invalid,
-            what: format!("url of the Redis sink ({}) cannot be used", self.address),
+            what: format!("`url` of the Redis sink ({}) is invalid", self.address),
             why: error.category().to_owned(),
             next: "use a URL like redis://user@host:6379/0".to_owned(),
         }

@@ -12,7 +12,7 @@ const MOST: usize = 200;
 /// Why a command has no usable answer, and what that means for the message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Lack {
-    /// This outcome, regardless of the other commands.
+    /// The message has this outcome, regardless of the other commands.
     Settled(Outcome),
     /// The user may run the command, but not on this key or channel.
     Denied(Reason),
@@ -23,7 +23,7 @@ pub enum Lack {
 }
 
 impl Lack {
-    /// The fate of a message, if messages have different keys.
+    /// The result for the message, if each message has its own key.
     pub fn fate(self) -> Fate {
         match self {
             Self::Settled(outcome) => Fate::Settled(outcome),
@@ -65,7 +65,7 @@ fn oversize(error: &ServerError) -> Reason {
 
 fn denied() -> Reason {
     "the user of the Redis sink may not write to this key or channel: Redis answered NOPERM (allow it with ACL \
-     SETUSER: ~keys, &channels; or change key of the sink, or the topic of the message)"
+     SETUSER: ~keys, &channels; or change `key` of the sink, or the topic of the message)"
         .into()
 }
 
@@ -76,9 +76,9 @@ pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
     match code {
         "OOM" => down(
             "Redis is out of memory",
-            "raise maxmemory of Redis, set max_len of the sink for streams, or consume faster",
+            "raise maxmemory of Redis, set `max_len` of the sink for streams, or consume faster",
         ),
-        "READONLY" => down("Redis is a read-only replica", "set url of the sink to the primary"),
+        "READONLY" => down("Redis is a read-only replica", "set `url` of the sink to the primary"),
         "LOADING" => down(
             "Redis is loading its data",
             "wait until it is ready; messages are deferred until then",
@@ -86,44 +86,44 @@ pub(crate) fn refused(error: &ServerError, cluster: bool) -> Outcome {
         "CLUSTERDOWN" => down("the Redis Cluster is down", "check CLUSTER INFO on its nodes"),
         "MASTERDOWN" => down(
             "the primary of this replica is down",
-            "set url of the sink to the primary, or restart \
+            "set `url` of the sink to the primary, or restart \
                                                                      the primary",
         ),
         "MISCONF" => down(
             "Redis cannot save its data and accepts no writes",
-            "see its log; its disk may be full",
+            "see Redis' log; the disk may be full",
         ),
         "NOREPLICAS" => down(
             "Redis has too few replicas to accept writes",
             "restore the replicas, or lower \
                                                                              min-replicas-to-write",
         ),
-        "BUSY" => down("Redis is busy with a script", "stop it with SCRIPT KILL"),
+        "BUSY" => down("Redis is busy with a script", "stop the script with SCRIPT KILL"),
         "MOVED" | "ASK" if !cluster => down(
             "the server is a node of a Redis Cluster",
-            "set cluster = true of the sink, or use a server without cluster mode",
+            "set `cluster = true` of the sink, or use a server without cluster mode",
         ),
         "MOVED" => down(
             "a node of the Redis Cluster cannot be reached",
-            "check CLUSTER NODES; its messages are deferred until it is back or a replica takes over",
+            "check CLUSTER NODES; messages for the node are deferred until it is back or a replica takes over",
         ),
-        "NOAUTH" => down("Redis requires a password", "set password of the sink"),
+        "NOAUTH" => down("Redis requires a password", "set `password` of the sink"),
         "WRONGPASS" => down(
             "Redis refused the user or the password",
-            "correct user and password of the sink",
+            "correct `user` and `password` of the sink",
         ),
         "NOPERM" => down(
             "the user of the Redis sink may not run the command",
             "allow it with ACL SETUSER: +xadd, +rpush, +lpush or +publish",
         ),
         "WRONGTYPE" => Outcome::Permanent(
-            "the key holds another type in Redis: Redis answered WRONGTYPE (change key of the sink, or delete the key \
+            "the key holds another type in Redis: Redis answered WRONGTYPE (change `key` of the sink, or delete the key \
              in Redis, then retry the message)"
                 .into(),
         ),
         "CROSSSLOT" => Outcome::Permanent(
             "the command has keys in several slots: Redis answered CROSSSLOT (change \
-                                           key of the sink, then retry the message)"
+                                           `key` of the sink, then retry the message)"
                 .into(),
         ),
         "ASK" | "TRYAGAIN" => Outcome::Temporary(
@@ -192,7 +192,7 @@ fn unanswered(error: &RedisError) -> Lack {
 /// The outcome of a message without subscribers.
 pub(crate) fn no_receivers() -> Outcome {
     Outcome::Temporary(
-        "the Redis channel has no subscribers (start a subscriber, or set no_receivers = \"delivered\" of the sink)"
+        "the Redis channel has no subscribers (start a subscriber, or set `no_receivers = \"delivered\"` of the sink)"
             .into(),
     )
 }
@@ -217,7 +217,7 @@ pub(crate) fn too_large(size: usize, limit: usize) -> Outcome {
 
 pub(crate) fn no_key() -> Outcome {
     Outcome::Permanent(
-        "the Redis key of the message is empty (use a default for the field in key of the sink, then retry the message)"
+        "the Redis key of the message is empty (use a default for the field in `key` of the sink, then retry the message)"
             .into(),
     )
 }
@@ -229,10 +229,13 @@ pub(crate) fn unreachable(address: &str, error: &io::Error) -> Refusal {
     let (kind, next) = if untrusted {
         (
             ErrorKind::Denied,
-            "check tls.ca_file of the sink, and that the certificate is for this host name",
+            "check `tls.ca_file` of the sink, and that the certificate is for this host name",
         )
     } else {
-        (ErrorKind::Unreachable, "check that Redis runs there, and the firewall")
+        (
+            ErrorKind::Unreachable,
+            "check that Redis is running there, and check the firewall",
+        )
     };
     Refusal {
         kind,
@@ -257,7 +260,7 @@ pub(crate) fn no_cluster(address: &str, error: &ServerError) -> Refusal {
         next: if denied {
             "allow it with ACL SETUSER: +cluster|slots"
         } else {
-            "set url of the sink to a node of a Redis Cluster, or remove cluster = true"
+            "set `url` of the sink to a node of a Redis Cluster, or remove `cluster = true` of the sink"
         }
         .to_owned(),
     }
@@ -272,7 +275,7 @@ pub(crate) fn unwelcome(address: &str, error: &RedisError) -> Refusal {
         (
             ErrorKind::Denied,
             why.trim_end_matches([':', ' ']).to_owned(),
-            "correct the user in url, and password of the sink",
+            "correct the user in `url` and `password` of the sink",
         )
     } else if error.is_io_error() || error.is_timeout() {
         let why = "it closed the connection during the handshake".to_owned();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The sink has no settings.
+/// Settings of the stdout sink. There are none.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StdoutConfig {}

@@ -20,7 +20,7 @@ pub struct StdoutSink {
 }
 
 impl StdoutSink {
-    /// Writes to standard output.
+    /// Creates a sink that writes to standard output.
     ///
     /// # Errors
     /// When the process has no standard output.
@@ -37,7 +37,7 @@ impl StdoutSink {
         })
     }
 
-    /// Writes the same lines to any other writer.
+    /// Creates a sink that writes the same lines to any other writer.
     pub fn to_writer(writer: impl Write + Send + 'static) -> Self {
         Self {
             lines: Arc::new(Mutex::new(Lines::new(writer))),

@@ -1,23 +1,24 @@
-//! What a claim gives.
+//! The result of a claim.
 
 use std::time::SystemTime;
 
 use crate::Row;
 
-/// The rows that were claimed together, in the order of their ids, and the stamp they carry.
+/// The rows that were claimed together, in the order of their ids, with the stamp of the claim.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Claim {
-    /// The rows.
+    /// The claimed rows.
     pub rows: Vec<Row>,
-    /// What was written to their `updated_at`: as long as a row has it, it is this claim's.
+    /// The value that the claim wrote to `updated_at` of its rows. While a row has this value, it belongs to this
+    /// claim.
     pub stamp: Stamp,
 }
 
-/// The `updated_at` of a claim, as its database writes it.
+/// The `updated_at` of a claim, in the form of its database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stamp {
-    /// A point in time.
+    /// The stamp as a point in time.
     At(SystemTime),
-    /// Text, where the database has no type for it, or no time zone.
+    /// The stamp as text, for databases whose type has no time zone, or that have no type for times.
     Text(String),
 }

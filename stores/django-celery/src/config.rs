@@ -1,18 +1,18 @@
-//! How to reach the database.
+//! The settings for the connection to the database.
 
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which database the tables are in.
+/// The database of django-celery-outbox's tables.
 #[derive(Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Database {
-    /// PostgreSQL, by URL or list of `key=value`. The tables are where its search path leads.
+    /// PostgreSQL, as a URL or a list of `key=value`. The search path must lead to the tables.
     Postgres(String),
-    /// MySQL 8.0.1 or MariaDB 10.6, or later, by URL.
+    /// MySQL 8.0.1 or MariaDB 10.6, or later, as a URL.
     Mysql(String),
-    /// A SQLite file.
+    /// SQLite, as the path of the database file.
     Sqlite(PathBuf),
 }
 
@@ -27,22 +27,23 @@ impl fmt::Debug for Database {
     }
 }
 
-/// The settings of a [`crate::DjangoOutbox`].
+/// Settings of a [`crate::DjangoOutbox`].
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DjangoConfig {
-    /// The database.
+    /// The database with the tables.
     pub database: Database,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take, and how long SQLite's write lock is waited for.
+    /// How long one call may take, and how long to wait for SQLite's write lock.
     pub statement_timeout: Duration,
-    /// The `time_zone` of Django's sessions on MySQL and MariaDB, where it is not the server's: stamps are written in it.
+    /// The `time_zone` of Django's sessions on MySQL and MariaDB, if it is not the server's. Times in the tables are in
+    /// this time zone.
     pub mysql_time_zone: Option<String>,
 }
 
 impl DjangoConfig {
-    /// The usual settings.
+    /// The settings for this database; all other settings have their defaults.
     pub fn new(database: Database) -> Self {
         Self {
             database,
@@ -66,7 +67,7 @@ impl DjangoConfig {
         self
     }
 
-    /// The time zone of Django's sessions on MySQL and MariaDB.
+    /// Sets the time zone of Django's sessions on MySQL and MariaDB.
     #[must_use]
     pub fn mysql_time_zone(mut self, zone: Option<String>) -> Self {
         self.mysql_time_zone = zone;

@@ -1,4 +1,4 @@
-//! The errors of connections, with advice for tables that Django's migrations make.
+//! Errors of the database, with advice for tables that Django's migrations create.
 
 use sendoff::{Error, ErrorKind};
 

@@ -1,4 +1,4 @@
-//! Points in time that a database keeps without a time zone: Django writes them in UTC.
+//! Points in time in a database without time zones: Django writes them in UTC.
 
 use std::time::SystemTime;
 

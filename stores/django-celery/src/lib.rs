@@ -1,13 +1,14 @@
 //! The tables of `django-celery-outbox`, and a relay for them.
 //!
-//! A Django application with [django-celery-outbox](https://pypi.org/project/django-celery-outbox/) 0.4 writes its Celery
-//! tasks to `celery_outbox`, in its own transactions. [`DjangoRelay`] brings them to the broker in place of the package's
-//! own relay, or beside it: a row is claimed with the same stamps, so neither sends what the other has in flight.
+//! A Django application with [django-celery-outbox](https://pypi.org/project/django-celery-outbox/) 0.4 writes its
+//! Celery tasks to `celery_outbox`, in its own transactions. [`DjangoRelay`] sends them to the broker, instead of the
+//! package's own relay or next to it: both relays claim rows with the same stamps, so neither sends rows that the other
+//! has in flight.
 //!
-//! These tables have no lanes. A row is eligible when it was never tried, when its `retry_after` has come, or when whoever
-//! claimed it has not been heard of for the stale timeout; claiming stamps `updated_at`. This relay takes `retry_after` away
-//! with it. The Python relay does not, so that an `updated_at` later than a `retry_after` that has come means that it has the
-//! row in flight.
+//! These tables have no lanes. A row is eligible if it was never tried, if its `retry_after` has passed, or if the
+//! relay that claimed it has not settled it within the stale timeout. A claim writes `updated_at`. This relay also
+//! clears `retry_after`. The Python relay does not, so an `updated_at` later than a `retry_after` in the past means
+//! that the Python relay has the row in flight.
 //!
 //! | step | where |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! The options of a row, as a Celery sink takes them.
+//! The options of a row, in the form that a Celery sink expects.
 
 use std::fmt;
 
@@ -34,8 +34,8 @@ const PRODUCERS_OWN: &[&str] = &[
 pub(crate) fn for_sink(options: &str, task_id: Option<&str>) -> Result<String> {
     let Entries(entries) = serde_json::from_str(options).map_err(|error| {
         Error::new(ErrorKind::Invalid, "the options of the task cannot be read")
-            .because(format!("they are not a JSON object: {error}"))
-            .next_step("correct the row, or delete it")
+            .because(format!("the options are not a JSON object: {error}"))
+            .next_step("correct the row, or delete the row")
     })?;
     let stamps: Vec<String> = entries
         .iter()

@@ -1,4 +1,4 @@
-//! The tables, whatever database they are in.
+//! The tables of django-celery-outbox, in any of the supported databases.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::sqlite::SqliteTable;
 use crate::table::Table;
 use crate::{Claim, Database, DjangoConfig, Purge, Settlement, Stamp, Stats};
 
-/// `celery_outbox` and `celery_outbox_dead_letter`.
+/// The tables `celery_outbox` and `celery_outbox_dead_letter`.
 ///
-/// Every decision about time is the database's: a host's clock is never asked.
+/// All times come from the database's clock; a host's clock is never used.
 #[derive(Clone)]
 pub struct DjangoOutbox(Arc<dyn Table>);
 
 impl DjangoOutbox {
-    /// Sets it up. Nothing is asked of the database yet.
+    /// Creates the outbox. It does not contact the database yet.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when the settings cannot be used.
@@ -32,32 +32,34 @@ impl DjangoOutbox {
         }))
     }
 
-    /// Checks that the tables are there, with the columns of version 0.4.
+    /// Checks that the tables exist, with the columns of django-celery-outbox 0.4.
     ///
     /// # Errors
-    /// [`sendoff::ErrorKind::SchemaMissing`] and [`sendoff::ErrorKind::SchemaTooOld`] with advice; as for all below, what
-    /// the database said.
+    /// [`sendoff::ErrorKind::SchemaMissing`] and [`sendoff::ErrorKind::SchemaTooOld`] with a next step; errors of the
+    /// database.
     pub async fn check(&self) -> Result<()> {
         self.0.check().await.map_err(of_table)
     }
 
-    /// Claims up to `limit` eligible rows, lowest ids first where there are more, and stamps them.
+    /// Claims up to `limit` eligible rows, lowest ids first, and writes a stamp to them.
     ///
-    /// Eligible is what was never tried, whose `retry_after` has come and that nobody has claimed since, or what somebody
-    /// claimed longer than `stale` ago and neither settled nor deferred; and only what has a schema version that is known.
+    /// A row is eligible if it was never tried, if its `retry_after` has passed and no relay has claimed it since, or if a
+    /// relay claimed it longer than `stale` ago and neither settled nor deferred it. Rows with an unknown schema version
+    /// are never eligible.
     ///
     /// # Errors
-    /// What the database said. A claim that was made and not heard of becomes stale.
+    /// Errors of the database. If the answer to a claim is lost, the claim becomes stale.
     pub async fn claim(&self, limit: u32, stale: Duration) -> Result<Claim> {
         self.0.claim(limit, stale).await.map_err(of_table)
     }
 
-    /// Writes back what became of rows of one claim, in one transaction.
+    /// Writes the results of one claim's rows, in one transaction.
     ///
-    /// A row that another relay has claimed since keeps that relay's stamp: only a delivered row is still deleted.
+    /// A row that another relay has claimed since then keeps that relay's stamp: it is not changed, unless it was
+    /// delivered, and is then deleted.
     ///
     /// # Errors
-    /// What the database said; then nothing was written.
+    /// Errors of the database; then nothing was written.
     pub async fn settle(&self, stamp: &Stamp, settlement: &Settlement) -> Result<()> {
         if settlement.is_empty() {
             return Ok(());
@@ -65,18 +67,19 @@ impl DjangoOutbox {
         self.0.settle(stamp, settlement).await.map_err(of_table)
     }
 
-    /// Brings dead letters back, as new rows without retries: these, or all, and at most so many. Tells how many.
+    /// Retries up to `limit` dead letters: those with these ids, or all. They become new rows without failed attempts.
+    /// Returns the number of retried dead letters.
     ///
     /// # Errors
-    /// What the database said; then none came back.
+    /// Errors of the database; then no dead letter was retried.
     pub async fn retry_dead(&self, ids: Option<&[i64]>, limit: u32) -> Result<u64> {
         self.0.retry_dead(ids, limit).await.map_err(of_table)
     }
 
-    /// Deletes these dead letters, some at a time. Tells how many there were of each task.
+    /// Deletes the selected dead letters, in batches. Returns the number of deleted dead letters of each task.
     ///
     /// # Errors
-    /// What the database said; those before it are deleted.
+    /// Errors of the database; batches before the error stay deleted.
     pub async fn purge(&self, which: &Purge) -> Result<BTreeMap<String, u64>> {
         let mut purged = BTreeMap::new();
         loop {
@@ -90,27 +93,27 @@ impl DjangoOutbox {
         }
     }
 
-    /// How many dead letters of each task [`DjangoOutbox::purge`] would delete.
+    /// The number of dead letters of each task that [`DjangoOutbox::purge`] would delete.
     ///
     /// # Errors
-    /// What the database said.
+    /// Errors of the database.
     pub async fn purgeable(&self, which: &Purge) -> Result<BTreeMap<String, u64>> {
         let found = self.0.purgeable(which).await.map_err(of_table)?;
         Ok(found.into_iter().collect())
     }
 
-    /// The tasks with the most failed attempts among the rows that wait, at most so many, with the number of attempts.
+    /// Up to `most` waiting tasks with the most failed attempts, each with its number of attempts.
     ///
     /// # Errors
-    /// What the database said.
+    /// Errors of the database.
     pub async fn failing(&self, most: u32) -> Result<Vec<(String, u64)>> {
         self.0.failing(most).await.map_err(of_table)
     }
 
-    /// Counts rows. It reads the whole table.
+    /// Counts rows by state. It reads the whole table.
     ///
     /// # Errors
-    /// What the database said.
+    /// Errors of the database.
     pub async fn stats(&self, stale: Duration) -> Result<Stats> {
         self.0.stats(stale).await.map_err(of_table)
     }

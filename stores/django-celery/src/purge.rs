@@ -1,15 +1,15 @@
-//! Which dead letters are deleted.
+//! Selects dead letters to delete.
 
 use std::time::Duration;
 
-/// Which dead letters are old enough, and of which tasks. What is `None` lets all pass.
+/// Selects dead letters to delete, by age and task. A field that is `None` selects all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Purge {
-    /// They died longer ago than this.
+    /// Selects dead letters that died longer ago than this.
     pub older_than_dead: Option<Duration>,
-    /// Their tasks were emitted longer ago than this.
+    /// Selects dead letters whose task was emitted longer ago than this.
     pub older_than_created: Option<Duration>,
-    /// Their task's name fits this pattern, in which `*` stands for anything and `?` for one character.
+    /// Selects dead letters whose task name matches this pattern: `*` matches any text, `?` one character.
     pub task_name: Option<String>,
 }
 

@@ -9,30 +9,31 @@ use sendoff_celery::CONTENT_TYPE;
 
 use crate::options;
 
-/// A stored task, with its JSON as the database has it.
+/// A stored task. Its JSON is unchanged from the database.
 #[derive(Clone, PartialEq)]
 pub struct Row {
-    /// The number of the row.
+    /// The id of the row.
     pub id: i64,
     /// The id of the task, which need not be a UUID.
     pub task_id: String,
     /// The name of the task.
     pub task_name: String,
-    /// Positional arguments: a JSON array.
+    /// The positional arguments: a JSON array.
     pub args: String,
-    /// Keyword arguments: a JSON object.
+    /// The keyword arguments: a JSON object.
     pub kwargs: String,
-    /// Options: a JSON object.
+    /// The options of the task: a JSON object.
     pub options: String,
-    /// How often it failed.
+    /// The number of failed attempts.
     pub retries: u16,
-    /// When it was emitted.
+    /// When the task was emitted.
     pub created_at: SystemTime,
-    /// Sentry's trace.
+    /// Sentry's trace header of the emitting request.
     pub sentry_trace_id: Option<String>,
-    /// Sentry's baggage.
+    /// Sentry's baggage header of the emitting request.
     pub sentry_baggage: Option<String>,
-    /// The log context of the caller, a JSON object: for lines about the task. It stays here, as with the Python relay.
+    /// The log context of the caller, a JSON object. Log lines about the task have it; it is not sent to the broker,
+    /// like in the Python relay.
     pub structlog_context: Option<String>,
 }
 
@@ -49,7 +50,7 @@ impl std::fmt::Debug for Row {
 }
 
 impl Row {
-    /// The row as a message for a Celery sink.
+    /// Converts the row to a message for a Celery sink.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when its options are no JSON object.

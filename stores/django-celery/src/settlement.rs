@@ -1,23 +1,23 @@
-//! What became of claimed rows.
+//! The results of claimed rows.
 
 use std::time::Duration;
 
-/// What is to be written back about the rows of one claim, in one transaction.
+/// The results of one claim's rows, which are written in one transaction.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Settlement {
-    /// Delivered: deleted.
+    /// Rows that were delivered: they are deleted.
     pub sent: Vec<i64>,
-    /// Failed, and to be tried again after a delay.
+    /// Rows that failed: they are tried again after a delay.
     pub failed: Vec<Later>,
-    /// The broker is down: to be tried again, and nothing is charged.
+    /// Rows that are tried again without a charged attempt, because the broker is down.
     pub deferred: Vec<i64>,
-    /// How long those wait.
+    /// How long deferred rows wait.
     pub cooldown: Duration,
-    /// Too early: to be tried when it is time, and nothing is charged.
+    /// Rows whose task is not due yet: they are tried later, and no attempt is charged.
     pub held: Vec<Later>,
-    /// Given up.
+    /// Rows that become dead letters.
     pub dead: Vec<Dead>,
-    /// Not tried: eligible again at once.
+    /// Rows that were not tried: they are eligible again immediately.
     pub released: Vec<i64>,
 }
 
@@ -33,7 +33,7 @@ impl Settlement {
         self.rows() == 0
     }
 
-    /// How many rows it is about.
+    /// The number of rows with a result.
     pub fn rows(&self) -> usize {
         self.sent.len()
             + self.failed.len()
@@ -44,20 +44,20 @@ impl Settlement {
     }
 }
 
-/// A row that is to be tried again.
+/// A row that is tried again.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Later {
-    /// Its id.
+    /// The id of the row.
     pub id: i64,
-    /// How long it waits.
+    /// How long the row waits.
     pub delay: Duration,
 }
 
-/// A row that is given up.
+/// A row that becomes a dead letter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dead {
-    /// Its id.
+    /// The id of the row.
     pub id: i64,
-    /// Why, for `failure_reason`.
+    /// The reason, for the column `failure_reason`.
     pub reason: String,
 }

@@ -70,7 +70,8 @@ impl Inner {
     fn open(&self) -> Result<Connection> {
         if !self.path.exists() {
             return Err(Error::new(ErrorKind::SchemaMissing, "the database file does not exist")
-                .because(format!("there is no file at {}", self.path.display())));
+                .because(format!("{} does not exist", self.path.display()))
+                .next_step("check the path; it must be the database file that Django uses"));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         Connection::open_with_flags(&self.path, flags)

@@ -1,20 +1,20 @@
-//! How many rows there are.
+//! The number of rows by state.
 
 use std::time::{Duration, SystemTime};
 
-/// The tables in numbers.
+/// The number of rows in the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stats {
-    /// Rows that a relay may claim now.
+    /// The number of rows that a relay may claim now.
     pub eligible: u64,
-    /// Rows that are on their way, back off, or have a schema version that is not known.
+    /// The number of rows that are claimed, wait for a retry, or have an unknown schema version.
     pub waiting: u64,
-    /// Dead letters.
+    /// The number of dead letters.
     pub dead: u64,
-    /// How long the oldest eligible row has been there.
+    /// The age of the oldest eligible row.
     pub oldest: Option<Duration>,
-    /// The smallest number of an eligible row.
+    /// The smallest id of an eligible row.
     pub first: Option<i64>,
-    /// The time by the database's clock.
+    /// The time of the database's clock.
     pub now: SystemTime,
 }

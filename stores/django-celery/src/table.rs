@@ -1,4 +1,4 @@
-//! What every database has to do.
+//! The operations that each database implements.
 
 use std::time::Duration;
 

@@ -6,19 +6,19 @@ use std::time::Duration;
 use sendoff::emit::Names;
 use sendoff::store::StoreSettings;
 
-/// The settings of a [`crate::MysqlStore`].
+/// Settings of a [`crate::MysqlStore`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct MysqlConfig {
-    /// Where the database is: `mysql://user:password@host:3306/database`, or `mariadb://…`.
+    /// The URL of the database: `mysql://user:password@host:3306/database`, or `mariadb://…`.
     pub url: String,
-    /// Where the outbox's tables are. The schema is what MySQL calls a database.
+    /// The names of the outbox's tables. The schema is a MySQL database.
     pub names: Names,
     /// What every store has: how long rows are kept, and the attempts of jobs.
     pub settings: StoreSettings,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
+    /// How long one call may take. The client measures the time, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! Transactions that got in each other's way: the whole of it again, a few times, after a moment.
+//! Repeats transactions that conflicted with another one, a few times, with pauses in between.
 
 use std::time::Duration;
 
@@ -9,19 +9,19 @@ use crate::error::is_conflict;
 /// How often a transaction is begun before its error reaches the caller.
 const MOST: u32 = 12;
 
-/// Counts the attempts at one transaction.
+/// Counts the attempts of one transaction.
 #[derive(Debug, Default)]
 pub struct Attempts(u32);
 
 impl Attempts {
-    /// Whether to try again after this error. Waits for a moment that grows, and that differs between those who met, so
-    /// that they do not meet again.
+    /// Whether to try again after this error. It waits a growing, random time before it returns, so that conflicting
+    /// transactions do not conflict again.
     pub async fn again(&mut self, error: &Error) -> bool {
         self.0 += 1;
         if self.0 >= MOST || !is_conflict(error) {
             return false;
         }
-        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "a transaction conflicted with another one; trying again");
+        tracing::debug!(event = "transaction_conflict", attempt = self.0, %error, "transaction conflicted with another one; will retry");
         let longest = 1_u64 << self.0.min(7);
         tokio::time::sleep(Duration::from_micros(fastrand::u64(0..=longest * 1000))).await;
         true

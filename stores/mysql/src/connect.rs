@@ -28,7 +28,7 @@ const FRESH_NUMBERS: &str = "/*!80003 , information_schema_stats_expiry = 0 */";
 /// Whether the server takes writes.
 const IS_READ_ONLY: &str = "SELECT @@global.read_only";
 
-/// How to connect. The only place that knows about transport.
+/// Opens connections to MySQL. Only this type knows about transport.
 #[derive(Debug, Clone)]
 pub struct Connector {
     hosts: Arc<[Host]>,
@@ -49,7 +49,7 @@ struct Host {
 }
 
 impl Connector {
-    /// How to connect with these settings.
+    /// Creates a connector with these settings.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when they cannot be used.
@@ -160,7 +160,7 @@ impl Host {
 
 fn read_only(what: &str) -> Error {
     Error::new(ErrorKind::Unreachable, what)
-        .because("every host of the URL that answers is read-only")
+        .because("all hosts in the URL that answered are read-only")
         .next_step("wait until a failover completes, or add the primary to the URL")
 }
 

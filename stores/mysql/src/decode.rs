@@ -1,4 +1,4 @@
-//! Between the driver's values and ours. Values come as numbers or as text, depending on how a statement was sent.
+//! Converts the driver's values to ours. A value is a number or text, depending on how the statement was sent.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

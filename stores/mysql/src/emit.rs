@@ -1,4 +1,4 @@
-//! Part: emit. A transaction of the store's own.
+//! Emit: a transaction of the store itself.
 
 use std::sync::Arc;
 
@@ -53,7 +53,7 @@ impl OpenTransaction {
     fn is_usable(&self) -> Result<()> {
         if self.state == State::RolledBack {
             return Err(Error::new(ErrorKind::Busy, "the transaction was rolled back")
-                .because("it conflicted with another transaction")
+                .because("the transaction conflicted with another one")
                 .next_step("start a new transaction"));
         }
         Ok(())
@@ -80,7 +80,7 @@ impl EmitTransaction for OpenTransaction {
                         continue;
                     }
                     return Err(Error::new(ErrorKind::Busy, WHAT)
-                        .because("it conflicted with another transaction")
+                        .because("the transaction conflicted with another one")
                         .next_step("start a new transaction")
                         .with_source(error));
                 }

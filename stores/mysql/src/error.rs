@@ -1,5 +1,4 @@
-//! Maps errors of the driver and the server to [`sendoff::Error`]. The only place that decides which of them are
-//! temporary.
+//! Maps errors of the driver and the server to [`sendoff::Error`]. Only this file decides which errors are temporary.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -75,7 +74,7 @@ pub(crate) fn has_no_names(error: &Error) -> bool {
 pub(crate) fn bad_url(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, what)
         .because("the database's URL is invalid")
-        .next_step("write it like mysql://user:password@host:3306/database")
+        .next_step("write the URL like mysql://user:password@host:3306/database")
 }
 
 /// The server did not answer in time.

@@ -1,4 +1,4 @@
-//! Rows that a trigger could not put where they belong: relays do it when they come across one.
+//! Moves rows that a trigger could not put into the right table. Relays do this when they read such a row.
 
 use mysql_async::params;
 use sendoff::{ErrorKind, Result};
@@ -30,10 +30,10 @@ impl Inner {
         filed.unwrap_or_else(|error| {
             // In an outage everything fails, and the relay tells.
             if error.kind() == ErrorKind::Unreachable {
-                tracing::debug!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
+                tracing::debug!(event = "schedule_failed", %error, "cannot move scheduled messages to outbox_waiting; will retry");
                 return 0;
             }
-            tracing::warn!(event = "schedule_failed", %error, "scheduled messages stay in outbox_message for now");
+            tracing::warn!(event = "schedule_failed", %error, "cannot move scheduled messages to outbox_waiting; will retry");
             0
         })
     }

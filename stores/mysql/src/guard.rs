@@ -1,12 +1,15 @@
-//! Transactions that hold a relay's lanes: the server ends one whose client froze or vanished, and others may end it by name.
+//! Transactions that lock a relay's lanes. The server ends such a transaction if its client is frozen or gone, and
+//! other relays can end it by the name of its lock.
 //!
-//! A client that is stopped, or gone without a word, leaves its transaction open on the server with all its locks. So the
-//! server is told before each of these transactions how long it may wait for the client, for a lock and (where it can be
-//! told) for a statement: about a fifth of the lease. After the transaction an idle connection may stay open again.
+//! A client that is stopped, or gone without closing its connection, leaves its transaction open on the server with all
+//! its locks. So before each of these transactions the store sets time limits on the server: for waiting for the
+//! client, for a lock, and (where the server supports it) for a statement. Each is about a fifth of the lease. After
+//! the transaction, an idle connection may stay open for the usual time.
 //!
-//! Each has a lock by name, too, made of its owner and a number: whoever finds the relay past its lease finds the connection
-//! by it, and ends that. An account may end its own connections without any right. The lock is held for the transaction
-//! only, so nothing else is ever ended; where a server or a proxy has no such locks, the limits of time have to do.
+//! Each of these transactions also takes a named lock, whose name has the relay's owner id and a number. A relay that
+//! finds another one with an expired lease looks up the connection that holds this lock, and ends it. An account needs
+//! no privilege to end its own connections. The lock is held only for the transaction, so no other connection is ever
+//! ended. If a server or a proxy has no named locks, only the time limits apply.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
@@ -61,7 +64,7 @@ impl Guard {
         if self.has_names.swap(false, Ordering::Relaxed) {
             tracing::warn!(
                 event = "no_named_locks",
-                "the server has no named locks: a stopped relay is replaced only after its connection times out"
+                "server has no named locks: a relay that stopped responding is replaced only after its connection times out"
             );
         }
     }

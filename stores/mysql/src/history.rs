@@ -1,4 +1,4 @@
-//! Which server answers, in which of its lives, and how far its numbers have come.
+//! The history of the database: which server answers, since when it runs, and the last number of a message.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! The lanes of one reader: what the relay has of each in its hands, and how much to read of each.
+//! The lanes of one reader: the rows in flight of each lane, and how many rows to read of it.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,4 +1,4 @@
-//! Part: claim. Who is there, and who works on which lane.
+//! Claim: registers relays, and leases lanes to them.
 
 use std::time::Duration;
 
@@ -228,13 +228,13 @@ impl Inner {
                         event = "session_ended",
                         owner,
                         session,
-                        "a relay's lease expired while its transaction was open; its session was ended"
+                        "relay's lease expired during its transaction; the database session of this relay was ended"
                     );
                     ended = true;
                 }
                 // Gone by itself, or another account's: the server's limits of time end that.
                 Err(error) if error.kind() != ErrorKind::Unreachable => {
-                    tracing::debug!(event = "session_not_ended", owner, session, %error, "the session was not ended; its timeouts will end it");
+                    tracing::debug!(event = "session_not_ended", owner, session, %error, "cannot end the session of a relay whose lease expired; the session ends by its timeout");
                 }
                 Err(error) => return Err(error),
             }

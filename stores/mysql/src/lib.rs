@@ -1,9 +1,9 @@
 //! The MySQL and MariaDB store of Sendoff.
 //!
-//! [`MysqlStore`] implements every trait of [`sendoff::store`] over `mysql_async`, in SQL that MySQL 8.0.16 and MariaDB
-//! 10.6 share. Its connections are its own: what it sets in a session is nobody else's.
+//! [`MysqlStore`] implements every trait of [`sendoff::store`] with `mysql_async`, in SQL that both MySQL 8.0.16 and
+//! MariaDB 10.6 support. It has its own connections, so its session settings affect no other program.
 //!
-//! | room | file |
+//! | part | file |
 //! |---|---|
 //! | migrate | `migrate.rs` |
 //! | emit | `emit.rs` |
@@ -51,7 +51,7 @@ mod tls;
 mod url;
 mod work;
 
-/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+/// Connections to the database, for stores of other tables. Transport, limits and errors are handled here only.
 pub mod connection {
     pub use crate::conflict::Attempts;
     pub use crate::connect::Connector;

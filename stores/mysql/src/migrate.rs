@@ -1,4 +1,4 @@
-//! Part: migrate. The steps of the schema, and the ledger of those that were applied.
+//! Migrate: the steps of the schema, and the ledger of the applied steps.
 
 use async_trait::async_trait;
 use mysql_async::params;
@@ -81,7 +81,7 @@ impl MigrateStore for MysqlStore {
         if locked.first().map_or(Ok(0), |row| number(WHAT, row, 0))? != 1 {
             return Err(Error::new(ErrorKind::Busy, WHAT)
                 .because(format!("another program has held the migration lock for {PATIENCE} s"))
-                .next_step("wait until it ends, or stop it, then try again"));
+                .next_step("wait until the other program ends, or stop it, then try again"));
         }
         if let Some(create) = self.0.missing_schema(&mut connection).await? {
             connection.script(WHAT, &create).await?;

@@ -1,4 +1,4 @@
-//! A few connections of one kind, so that one kind of work never waits for another.
+//! A pool of connections. Each kind of work has its own pool, so that it never waits for another kind.
 
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,7 +15,7 @@ use crate::connect::Connector;
 use crate::error::{from_driver, has_no_names, timed_out};
 use crate::guard::Guard;
 
-/// Connections to one database.
+/// A pool of connections to one database.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -29,7 +29,7 @@ struct Inner {
 }
 
 impl Pool {
-    /// At most `size` connections, on which one statement may take as long as `limit`.
+    /// Creates a pool of at most `size` connections. One statement may take up to `limit`.
     pub fn new(connector: Connector, size: usize, limit: Duration) -> Self {
         Self::with(connector, size, limit, None)
     }
@@ -78,8 +78,8 @@ impl Pool {
         })
     }
 
-    /// A connection on which a transaction was begun. One that the server has closed since it was last used is found
-    /// out here, and another one taken.
+    /// Begins a transaction on a pooled connection. If the server has closed that connection since its last use,
+    /// another one is used.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -118,7 +118,7 @@ impl Pool {
         }
     }
 
-    /// Runs one statement that only reads, on one of the connections.
+    /// Runs one read-only statement on a pooled connection.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -147,8 +147,8 @@ impl Pool {
     }
 }
 
-/// A connection out of a [`Pool`]. It goes back only by [`PooledConnection::give_back`] and [`PooledConnection::roll_back`]; dropped before that
-/// it is closed, and an open transaction with it.
+/// A connection from a [`Pool`]. It returns to the pool only by [`PooledConnection::give_back`] and
+/// [`PooledConnection::roll_back`]. If it is dropped before that, it is closed, which ends an open transaction.
 #[derive(Debug)]
 pub struct PooledConnection {
     conn: Conn,
@@ -170,7 +170,7 @@ impl PooledConnection {
         answer(what, limit, self.conn.exec(sql, params.into())).await
     }
 
-    /// Runs a prepared statement and tells how many rows it met.
+    /// Runs a prepared statement and returns the number of rows that it changed.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -180,7 +180,7 @@ impl PooledConnection {
         Ok(self.conn.affected_rows())
     }
 
-    /// Runs a text that nothing but numbers and hexadecimal digits were put into, and returns its rows.
+    /// Runs a text into which only numbers and hexadecimal digits were inserted, and returns its rows.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -231,7 +231,7 @@ impl PooledConnection {
         answer(what, limit, self.conn.query_drop(sql)).await
     }
 
-    /// Ends the transaction.
+    /// Commits the transaction.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -240,7 +240,7 @@ impl PooledConnection {
         self.script(what, &end).await
     }
 
-    /// Gives up the transaction, and the connection, too, if that does not work.
+    /// Rolls the transaction back. If that fails, the connection is closed.
     pub async fn roll_back(mut self, what: &str) {
         let end = format!("ROLLBACK{}", self.end);
         if self.script(what, &end).await.is_ok() {
@@ -248,7 +248,7 @@ impl PooledConnection {
         }
     }
 
-    /// Back into the pool. Only when no transaction is open.
+    /// Returns the connection to the pool. Call it only when no transaction is open.
     pub fn give_back(self) {
         let pool = self.pool.clone();
         pool.idle().push(self.conn);

@@ -1,13 +1,13 @@
-//! Part: read. One reader a relay.
+//! Read: one reader for each relay.
 //!
-//! `seq` is handed out when a message is inserted and seen when its transaction commits. MySQL does not tell which
-//! transactions are open, so a reader that went on from the highest `seq` it saw could pass over a lower one that commits
-//! later. Every read therefore looks at a lane from its beginning, in one snapshot, and passes over what the relay has in
-//! its hands; the contents are fetched only of what is new. Settled rows are deleted, so a lane is no longer than what is
-//! in flight and what is behind it.
+//! The database assigns `seq` when a message is inserted, but the message is visible only after its transaction
+//! commits. MySQL does not show which transactions are open, so a reader that continues from the highest `seq` it has
+//! read could miss a lower one that commits later. So every read starts at the first row of a lane, in one snapshot,
+//! and skips the rows that the relay has in flight; it fetches only the contents of new rows. Settled rows are deleted,
+//! so a lane only contains rows in flight and rows that were not read yet.
 //!
-//! Order: who began after somebody else's commit has a higher `seq`, and a snapshot that sees its row sees the other
-//! one's, too. Both are then found by the same read, the lower `seq` first.
+//! Order: a transaction that began after another one committed has the higher `seq`, and a snapshot that sees its row
+//! also sees the other transaction's row. So the same read finds both, the lower `seq` first.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Settings in the tables, where producers in every language find them.
+//! Settings in the tables, for producers in every language.
 
 use mysql_async::params;
 use sendoff::Result;

@@ -1,4 +1,4 @@
-//! The store as callers hold it: every trait method leads to the file of its room.
+//! The store: implements every trait, with the code in one file per part.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -39,11 +39,12 @@ const LEASE_LIMIT: Duration = Duration::from_secs(5);
 /// Counting, listing and migrating may take long on large tables.
 const OPERATE_LIMIT: Duration = Duration::from_secs(600);
 
-/// The MySQL and MariaDB store. Cheap to clone; it connects when it is first used, and again after the server was away.
+/// The MySQL and MariaDB store. It is cheap to clone. It connects when it is first used, and reconnects when the server
+/// is back after an outage.
 #[derive(Clone)]
 pub struct MysqlStore(pub(crate) Arc<Inner>);
 
-/// What all rooms share.
+/// The state that all clones of the store share.
 pub(crate) struct Inner {
     pub(crate) config: MysqlConfig,
     pub(crate) lists: [[ListTexts; 2]; 4],
@@ -61,7 +62,7 @@ pub(crate) struct Inner {
 }
 
 impl MysqlStore {
-    /// A store with these settings. Nothing is sent to the database yet.
+    /// Creates a store with these settings. It does not contact the database yet.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when the URL or a timeout cannot be used.
@@ -88,7 +89,7 @@ impl MysqlStore {
         })))
     }
 
-    /// Where its tables are.
+    /// The names of the outbox's tables.
     pub fn names(&self) -> &Names {
         &self.0.config.names
     }

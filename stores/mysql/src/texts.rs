@@ -1,4 +1,4 @@
-//! The texts of `sql/`, with the configured names in them.
+//! The SQL texts in `sql/`, with the configured table names inserted.
 
 use sendoff::columns::expand;
 use sendoff::emit::{Dialect, Names};

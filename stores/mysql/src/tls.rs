@@ -1,4 +1,5 @@
-//! How a connection is encrypted, and whom it trusts: `sslmode` and its companions, in the words of the PostgreSQL store.
+//! Encryption of connections and verification of the server: `sslmode` and related parameters, with the same names as
+//! in the PostgreSQL store.
 //!
 //! | `sslmode` | encrypted | the certificate |
 //! |---|---|---|
@@ -7,11 +8,11 @@
 //! | `require` | yes | is not checked |
 //! | `verify-full` | yes | is by an authority that is trusted, and for this host |
 //!
-//! Without `sslmode` it is `prefer` for a server on this machine and `verify-full` for any other: nobody on the way can
-//! read along or pass for the server, unless the URL says so.
+//! Without `sslmode`, the mode is `prefer` for a server on this machine and `verify-full` for any other. So nobody on
+//! the network can read the traffic or impersonate the server, unless the URL allows it.
 //!
-//! `verify-ca`, and `require` with `sslrootcert`, which means the same, are refused: the driver looks for the name of an
-//! error that its TLS library words in another way, so it cannot leave out the host's name alone.
+//! `verify-ca`, and `require` with `sslrootcert`, which means the same, are refused: to ignore only the host name, the
+//! driver looks for a certain error text, and its TLS library uses another text.
 
 use mysql_async::{ClientIdentity, Opts, SslOpts};
 use sendoff::{Error, ErrorKind, Result};
@@ -65,9 +66,9 @@ fn identity(params: &TlsParams) -> Result<Option<ClientIdentity>> {
 fn without_host(what: &str) -> Error {
     Error::new(
         ErrorKind::Invalid,
-        format!("{what} is not offered for MySQL and MariaDB"),
+        format!("{what} is not supported for MySQL and MariaDB"),
     )
-    .because("the driver checks a certificate together with the host name, or not at all")
+    .because("the MySQL driver can only check a certificate together with the host name")
     .next_step("use sslmode=verify-full with sslrootcert, and the host name in the certificate")
 }
 

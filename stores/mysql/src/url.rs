@@ -1,10 +1,13 @@
-//! The database's URL, taken apart: what the driver reads itself, and what it leaves to us.
+//! Splits the database's URL into what the driver parses and what this store parses.
 
 use percent_encoding::percent_decode_str;
 use sendoff::Result;
 use sendoff_tls::TlsParams;
 
 use crate::error::bad_url;
+
+/// The values of `sslmode` that this store supports. The driver cannot check a certificate without the host name.
+const MODES: &str = "disable, prefer, require or verify-full";
 
 /// Takes `sslmode`, `sslrootcert`, `sslcert` and `sslkey` out of a URL, because the driver knows other words. Returns the
 /// rest, with the scheme that the driver knows.
@@ -25,9 +28,9 @@ pub(crate) fn split(what: &str, url: &str) -> Result<(String, TlsParams)> {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(value).decode_utf8().map_err(|_| bad_url(what))?;
         match name {
-            // The driver's own, which say less: two masters would be one too many.
+            // The driver's own TLS settings express less than sslmode, and could contradict it.
             "require_ssl" | "verify_ca" | "verify_identity" | "built_in_roots" => return Err(drivers_own(what)),
-            _ if tls.take(name, &value)? => {}
+            _ if tls.take(name, &value, MODES)? => {}
             _ => kept.push(pair),
         }
     }
@@ -54,8 +57,8 @@ pub(crate) fn one_by_one(url: &str) -> Vec<String> {
 
 fn drivers_own(what: &str) -> sendoff::Error {
     sendoff::Error::new(sendoff::ErrorKind::Invalid, what)
-        .because("its URL has TLS settings of the driver: require_ssl, verify_ca, verify_identity or built_in_roots")
-        .next_step("use sslmode: disable, prefer, require or verify-full")
+        .because("the URL has a TLS setting of the driver: require_ssl, verify_ca, verify_identity or built_in_roots")
+        .next_step(format!("use sslmode instead: {MODES}"))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! One question to the server: what is ready and due in some lanes, in one round trip.
+//! One request to the server: the rows of some lanes that are ready or due, in one round trip.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};

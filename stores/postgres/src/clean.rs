@@ -1,4 +1,5 @@
-//! Part: clean. What has served its time goes, some at a time, so that nobody waits long for a lock.
+//! Clean: deletes rows that are past their retention, in small batches, so that no other transaction waits long for a
+//! lock.
 
 use std::time::Duration;
 

@@ -6,13 +6,13 @@ use std::time::Duration;
 use sendoff::emit::Names;
 use sendoff::store::StoreSettings;
 
-/// The settings of a [`crate::PostgresStore`].
+/// Settings of a [`crate::PostgresStore`].
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct PostgresConfig {
-    /// Where the database is: a URL or a list of `key=value`, as libpq takes them.
+    /// The address of the database: a URL or a list of `key=value`, in libpq's format.
     pub url: String,
-    /// Where the outbox's tables are.
+    /// The names of the outbox's tables.
     pub names: Names,
     /// What every store has: how long rows are kept, and the attempts of jobs.
     pub settings: StoreSettings,
@@ -21,9 +21,9 @@ pub struct PostgresConfig {
     pub listen: bool,
     /// How long connecting may take.
     pub connect_timeout: Duration,
-    /// How long one call may take. Measured by the client, so that a hanging server cannot block the relay.
+    /// How long one call may take. The client measures the time, so that a hanging server cannot block the relay.
     pub statement_timeout: Duration,
-    /// What the connections are called in `pg_stat_activity`.
+    /// The name of the connections in `pg_stat_activity`.
     pub application_name: String,
 }
 

@@ -23,7 +23,7 @@ type TlsStream = <MakeRustlsConnect as MakeTlsConnect<Socket>>::Stream;
 /// The next step when a server does not answer a new connection in time.
 const CONNECT_SLOW: &str = "check that the database is running and reachable, or raise connect_timeout";
 
-/// How to connect. The only place that knows about transport.
+/// Opens connections to PostgreSQL. Only this type knows about transport.
 #[derive(Clone)]
 pub struct Connector {
     /// The driver's settings for each host.
@@ -35,7 +35,7 @@ pub struct Connector {
 }
 
 impl Connector {
-    /// How to connect with these settings.
+    /// Creates a connector with these settings.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when they cannot be used.
@@ -86,7 +86,7 @@ impl Connector {
         Err(failed.unwrap_or_else(|| {
             Error::new(ErrorKind::Invalid, "cannot connect to the database")
                 .because("the URL names no host")
-                .next_step("write it like postgres://user:password@host:5432/database")
+                .next_step("write the URL like postgres://user:password@host:5432/database")
         }))
     }
 
@@ -95,7 +95,7 @@ impl Connector {
         let (client, connection) = self.dial().await?;
         let driver = tokio::spawn(async move {
             if let Err(error) = connection.await {
-                tracing::debug!(event = "connection_ended", %error, "a connection to the database ended");
+                tracing::debug!(event = "connection_ended", %error, "connection to the database ended");
             }
         });
         Ok(Session {

@@ -1,4 +1,4 @@
-//! Between the driver's values and ours.
+//! Converts the driver's values to ours.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};

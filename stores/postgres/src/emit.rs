@@ -1,4 +1,4 @@
-//! Part: emit. A transaction of the store's own.
+//! Emit: a transaction of the store itself.
 
 use std::sync::Arc;
 
@@ -61,7 +61,7 @@ impl EmitTransaction for OpenTransaction {
             .run(WHAT, "SELECT pg_notify($1, '')", &[(&channel, Type::TEXT)])
             .await
         {
-            tracing::debug!(event = "notify_failed", %error, "relays were not woken; they will find the messages when they poll");
+            tracing::debug!(event = "notify_failed", %error, "cannot notify relays; they find the messages when they poll");
             return Ok(());
         }
         self.connection.give_back();

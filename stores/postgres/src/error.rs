@@ -77,8 +77,8 @@ fn from_connection(what: &str, error: tokio_postgres::Error) -> Error {
         "invalid configuration" | "invalid connection string" => {
             // Its source may quote the URL, and that may hold a password.
             return Error::new(ErrorKind::Invalid, what)
-                .because("the database's URL is invalid")
-                .next_step("write it like postgres://user:password@host:5432/database");
+                .because("the URL of the database is invalid")
+                .next_step("write the URL like postgres://user:password@host:5432/database");
         }
         _ => return odd_answer(what, why).with_source(error),
     };

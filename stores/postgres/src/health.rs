@@ -1,4 +1,4 @@
-//! How the outbox is, without counting it.
+//! The health of the outbox, without counting its tables.
 
 use std::time::{Duration, UNIX_EPOCH};
 

@@ -1,4 +1,4 @@
-//! The servers of a URL that names several, each with its own chance.
+//! The servers of a URL with several hosts. Each one is tried in turn, with its own share of the time.
 
 use tokio_postgres::Config;
 use tokio_postgres::config::Host;

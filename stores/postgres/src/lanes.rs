@@ -1,4 +1,4 @@
-//! The lanes of one reader: how far each was read, how much to read of each, and what the relay has in its hands.
+//! The lanes of one reader: how far each lane was read, how many rows to read of it, and its rows in flight.
 
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
-//! Large rows. Where rows are small, they are read with their contents, in one question. Where they are large, their sizes are
-//! asked for first, and then the contents of as many as there is room for: nothing that is in flight comes a second time, and
-//! nothing comes that has to be thrown away.
+//! Large rows. Small rows are read with their contents, in one request. For large rows, the reader first requests their
+//! sizes and then the contents of as many as fit into the limit: so rows in flight are not transferred a second time,
+//! and no transferred row is thrown away.
 //!
-//! Nobody knows beforehand. So an answer of the first kind is cut off where it exceeds its room, which costs a connection, and
-//! rows are taken for large from then on, until they turn out to be small.
+//! The sizes are not known in advance. So an answer to a request with contents is cut off when it exceeds the limit,
+//! which costs the connection. From then on rows are treated as large, until they turn out to be small.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, OnceLock};

@@ -1,4 +1,4 @@
-//! Part: claim. Who is there, and who works on which lane.
+//! Claim: registers relays, and leases lanes to them.
 
 use std::time::Duration;
 
@@ -193,7 +193,7 @@ pub(crate) fn tell_ended(ended: i32) {
     if ended > 0 {
         tracing::warn!(
             event = "session_ended",
-            "a settlement outlived the lease of its relay; its session was ended"
+            "settlement took longer than the lease of its relay; the database session of this relay was ended"
         );
     }
 }

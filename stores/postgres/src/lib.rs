@@ -1,10 +1,10 @@
 //! The PostgreSQL store of Sendoff.
 //!
-//! [`PostgresStore`] implements every trait of [`sendoff::store`] over `tokio-postgres`. All of it works through a
-//! pooler that gives out a connection per transaction: no prepared statement outlives its call, no session state, no
-//! session locks. Only wake-ups by `LISTEN` need a direct connection, and polling does without them.
+//! [`PostgresStore`] implements every trait of [`sendoff::store`] with `tokio-postgres`. It works through a pooler that
+//! gives out a connection per transaction: it uses no prepared statements beyond a call, no session state and no
+//! session locks. Only notifications (`LISTEN`) need a direct connection; without it, relays poll.
 //!
-//! | room | file |
+//! | part | file |
 //! |---|---|
 //! | migrate | `migrate.rs`, `roles.rs` |
 //! | emit | `emit.rs` |
@@ -17,8 +17,8 @@
 //! | wake | `listen.rs` |
 //! | connect | `connect.rs`, `url.rs`, `tls.rs`, `verify.rs` |
 //!
-//! Connections are encrypted as `sslmode`, `sslrootcert`, `sslcert` and `sslkey` in the URL say, with libpq's meanings. A
-//! URL without `sslmode` means `prefer` on this machine and `verify-full` for any other host.
+//! Connections are encrypted according to `sslmode`, `sslrootcert`, `sslcert` and `sslkey` in the URL, with libpq's
+//! meanings. Without `sslmode` in the URL, the mode is `prefer` on this machine and `verify-full` for any other host.
 //!
 //! ```no_run
 //! use sendoff::store::MigrateStore;
@@ -66,7 +66,7 @@ mod url;
 mod verify;
 mod work;
 
-/// Connections for stores of other tables in the same database: transport, limits and errors are understood in one place.
+/// Connections to the database, for stores of other tables. Transport, limits and errors are handled here only.
 pub mod connection {
     pub use crate::connect::Connector;
     pub use crate::pipeline::{Param, Statement};

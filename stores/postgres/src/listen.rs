@@ -1,4 +1,4 @@
-//! The second wake source of the wake-up ladder: `LISTEN` on a connection of its own.
+//! Wakes the relay by notifications of the database: `LISTEN` on a separate connection.
 
 use std::future::poll_fn;
 use std::time::Duration;
@@ -42,7 +42,7 @@ impl Inner {
                     }
                     Ok(_) => {}
                     Err(error) => {
-                        tracing::debug!(event = "listen_ended", %error, "the listening connection ended");
+                        tracing::debug!(event = "listen_ended", %error, "connection for notifications ended");
                         break;
                     }
                 }
@@ -58,7 +58,7 @@ impl Inner {
         if !works {
             tracing::warn!(
                 event = "listen_silent",
-                "notifications do not arrive on this connection, probably because of a pooler; using polling only; set listen = false"
+                "notifications do not arrive, probably because of a connection pooler; the relay only polls; set listen = false in [database]"
             );
             return Ok(None);
         }
@@ -109,9 +109,9 @@ impl WakeListener for Listener {
                 while self.signals.try_recv().is_ok() {}
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::Unreachable, "the listening connection ended")
+            None => Err(Error::new(ErrorKind::Unreachable, "the connection for notifications ended")
                 .because("the database closed the connection")
-                .next_step("listen again; polling continues meanwhile")),
+                .next_step("call listen again; the relay polls in the meantime")),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Part: migrate. The steps of the schema, and the ledger of those that were applied.
+//! Migrate: the steps of the schema, and the ledger of the applied steps.
 
 use async_trait::async_trait;
 use sendoff::store::{MigrateStore, Migration, MigrationState, Step};

@@ -1,4 +1,4 @@
-//! The sending half of the second wake source: commits of this process wake relays in others.
+//! Sends notifications: commits of this process wake relays in other processes.
 
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ const DEBOUNCE: Duration = Duration::from_millis(2);
 const PAUSE: Duration = Duration::from_secs(1);
 
 impl PostgresStore {
-    /// Turns every ring of the wake source into a `NOTIFY`, in a transaction of its own after the commit, for relays in other
-    /// processes. Runs until it is dropped; spawn it in a service that emits and has no relay of its own.
+    /// Sends a `NOTIFY` for every signal of the wake source, in its own transaction after the commit, for relays in
+    /// other processes. It runs until it is dropped; spawn it in a service that emits and has no relay.
     ///
     /// ```no_run
     /// # fn start(store: sendoff_store_postgres::PostgresStore, outbox: sendoff::Outbox) {
@@ -32,7 +32,7 @@ impl PostgresStore {
             waker.woken().await;
             tokio::time::sleep(DEBOUNCE).await;
             if let Err(error) = self.notify(&channel).await {
-                tracing::debug!(event = "notify_failed", %error, "relays were not woken; they will find the messages when they poll");
+                tracing::debug!(event = "notify_failed", %error, "cannot notify relays; they find the messages when they poll");
                 tokio::time::sleep(PAUSE).await;
             }
         }

@@ -1,4 +1,4 @@
-//! Part: operate. What an operator sees and does, and what the relay asks about the whole.
+//! Operate: what operators see and do, and counts for the relay.
 
 mod change;
 mod filter;

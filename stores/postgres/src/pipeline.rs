@@ -1,4 +1,4 @@
-//! Statements that are sent together.
+//! Sends several statements together, in one round trip.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -9,14 +9,14 @@ use futures::TryStreamExt as _;
 use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Error, Row};
 
-/// A parameter with the type it is sent as: statements are never prepared, so the server is told.
+/// A parameter with its type. Statements are never prepared, so the type is sent with each of them.
 pub type Param<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// A text with its parameters.
+/// A SQL text with its parameters.
 pub struct Statement<'a> {
-    /// The text, with `$1` and so on.
+    /// The SQL text, with placeholders `$1` and so on.
     pub sql: &'a str,
-    /// What stands for them.
+    /// The values of the placeholders.
     pub params: Vec<Param<'a>>,
 }
 

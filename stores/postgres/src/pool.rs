@@ -1,4 +1,4 @@
-//! A few connections of one kind, so that one kind of work never waits for another.
+//! A pool of connections. Each kind of work has its own pool, so that it never waits for another kind.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use crate::pipeline::{Failed, Param, Statement, Take, in_order};
 /// How much longer than the server we wait: an error is better than silence.
 const GRACE: Duration = Duration::from_secs(1);
 
-/// Connections to one database.
+/// A pool of connections to one database.
 #[derive(Debug, Clone)]
 pub struct Pool(Arc<Inner>);
 
@@ -30,12 +30,12 @@ struct Inner {
 }
 
 impl Pool {
-    /// At most `size` connections, on which one statement may take as long as `limit`; transactions start with
-    /// `settings`. `idle` is how long the server waits for the next statement of a transaction: a process that was stopped
-    /// or vanished without a word must not keep its locks.
+    /// Creates a pool of at most `size` connections. One statement may take up to `limit`; transactions start with
+    /// `settings`. `idle` is how long the server waits for the next statement of a transaction: a process that was
+    /// stopped, or vanished silently, must not keep its locks.
     ///
-    /// The server itself ends what takes longer, wherever it got stuck. Nothing is ever cancelled from outside: a
-    /// cancel request takes a connection of its own, which makes some poolers stumble, and does not say what came of it.
+    /// The server itself ends statements that take longer, whatever they wait for. The client never sends a cancel
+    /// request: it needs a separate connection, which confuses some poolers, and its result is unknown.
     pub fn new(connector: Connector, size: usize, limit: Duration, idle: Option<Duration>, settings: &str) -> Self {
         let millis = |time: Duration| time.as_millis().min(i32::MAX.unsigned_abs().into());
         let idle = idle.map_or(String::new(), |idle| {
@@ -52,7 +52,7 @@ impl Pool {
         }))
     }
 
-    /// A connection that works as far as one can know without asking the server.
+    /// A connection that is usable, as far as the client can tell without a request to the server.
     ///
     /// # Errors
     /// [`ErrorKind::Unreachable`]; [`ErrorKind::Busy`] when none came free in time.
@@ -77,7 +77,7 @@ impl Pool {
         })
     }
 
-    /// Runs one statement on one of the connections.
+    /// Runs one statement on a pooled connection.
     ///
     /// # Errors
     /// What the server said, in the words of [`sendoff::Error`].
@@ -99,10 +99,11 @@ impl Pool {
     }
 }
 
-/// A connection out of a [`Pool`]. It goes back only by [`PooledConnection::give_back`], at the end of a call that went well;
-/// dropped before that it is closed, and an open transaction with it.
+/// A connection from a [`Pool`]. It returns to the pool only by [`PooledConnection::give_back`], at the end of a
+/// successful call. If it is dropped before that, it is closed, which ends an open transaction.
 ///
-/// Everything runs in a transaction, because only that can be given a limit without leaving a trace in the session.
+/// Every statement runs in a transaction, because only a transaction can have a time limit that does not affect the
+/// session.
 #[derive(Debug)]
 pub struct PooledConnection {
     session: Session,
@@ -121,7 +122,7 @@ impl PooledConnection {
         Ok(found.pop().unwrap_or_default())
     }
 
-    /// Runs statements as one transaction, in one round trip. Returns the rows of each.
+    /// Runs statements as one transaction, in one round trip. Returns the rows of each statement.
     ///
     /// # Errors
     /// Of the first statement that failed; then none has had an effect.
@@ -211,7 +212,7 @@ impl PooledConnection {
         }
     }
 
-    /// Back into the pool. Only when no transaction is open.
+    /// Returns the connection to the pool. Call it only when no transaction is open.
     pub fn give_back(self) {
         let mut idle = self.pool.0.idle.lock().unwrap_or_else(PoisonError::into_inner);
         idle.push(self.session);

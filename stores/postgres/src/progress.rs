@@ -1,4 +1,4 @@
-//! How a read goes on until its rows can be handed out. No I/O: the reader asks the server, this decides.
+//! Decides what a read requests next, until its rows can be returned. It does no I/O: the reader sends the requests.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Part: read. One reader a relay; what makes it safe is in `straggler.rs`.
+//! Read: one reader for each relay. `straggler.rs` explains why it misses no row.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

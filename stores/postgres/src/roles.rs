@@ -1,4 +1,4 @@
-//! The roles, as a script that an owner of the tables runs.
+//! The roles, as SQL that the owner of the tables runs.
 
 use sendoff::Result;
 use sendoff::emit::Names;

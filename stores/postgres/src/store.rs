@@ -1,4 +1,4 @@
-//! The store as callers hold it: every trait method leads to the file of its room.
+//! The store: implements every trait, with the code in one file per part.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -38,11 +38,12 @@ const LEASE_IDLE_LIMIT: Duration = Duration::from_secs(2);
 /// Counting, listing and migrating may take long on large tables.
 const OPERATE_LIMIT: Duration = Duration::from_secs(600);
 
-/// The PostgreSQL store. Cheap to clone; it connects when it is first used, and again after the server was away.
+/// The PostgreSQL store. It is cheap to clone. It connects when it is first used, and reconnects when the server is
+/// back after an outage.
 #[derive(Clone)]
 pub struct PostgresStore(pub(crate) Arc<Inner>);
 
-/// What all rooms share.
+/// The state that all clones of the store share.
 pub(crate) struct Inner {
     pub(crate) config: PostgresConfig,
     pub(crate) lists: [[ListTexts; 2]; 4],
@@ -60,7 +61,7 @@ pub(crate) struct Inner {
 }
 
 impl PostgresStore {
-    /// A store with these settings. Nothing is sent to the database yet.
+    /// Creates a store with these settings. It does not contact the database yet.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when the URL or a timeout cannot be used.
@@ -86,18 +87,19 @@ impl PostgresStore {
         })))
     }
 
-    /// Where its tables are.
+    /// The names of the outbox's tables.
     pub fn names(&self) -> &Names {
         &self.0.config.names
     }
 
-    /// The SQL that creates a role each for emitting, relaying, operating and looking, with exactly the rights it needs.
-    /// An operator runs it after `sendoff migrate`, as the owner of the tables with the right to create roles.
+    /// The SQL that creates one role each for emitting, relaying, operating and reading, with exactly the rights that
+    /// it needs. An operator runs the SQL after `sendoff migrate`, as the owner of the tables with the right to create
+    /// roles.
     pub fn roles_sql(&self) -> String {
         crate::roles::roles_sql(self.names())
     }
 
-    /// Runs [`roles_sql`](Self::roles_sql). Doing it again does no harm.
+    /// Creates the roles with the SQL of [`roles_sql`](Self::roles_sql). It is safe to repeat.
     ///
     /// # Errors
     /// What the database says, as to somebody who may not create roles.

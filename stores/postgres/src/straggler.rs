@@ -1,4 +1,4 @@
-//! How far a reader has read for good: floors that never pass over a message whose transaction commits late.
+//! How far a reader has read completely: floors that never skip a message whose transaction commits late.
 //!
 //! # The problem
 //! `seq` is handed out when a message is inserted and seen when its transaction commits. A reader that goes on from the

@@ -1,10 +1,11 @@
-//! Stretches: the backlogs of many lanes, read together.
+//! Stretches: reads the backlogs of many lanes together.
 //!
-//! The rows of all lanes lie in the table in the order of their numbers. Read lane by lane, every row is on another page,
-//! and every page is visited once for each lane. While the lanes have backlogs of one kind, all their rows up to some
-//! number are read instead, and each page is visited once.
+//! In the table, the rows of all lanes are in the order of their numbers. If the reader reads lane by lane, every row
+//! is on another page, and every page is read once for each lane. So while the lanes have backlogs of one kind, the
+//! reader reads all their rows up to some number, and each page once.
 //!
-//! A lane that has far more than the others would hold them up that way: then every lane gets its share again.
+//! A lane with a much larger backlog than the others would delay them in this mode. In that case, every lane gets its
+//! share again.
 
 use crate::decode::smallint;
 use crate::lanes::{ALL, Found, Lanes, NORMAL, rank};

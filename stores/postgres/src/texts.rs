@@ -1,4 +1,4 @@
-//! The SQL texts, one file a verb, with the tables' names put in.
+//! The SQL texts, one file per verb, with the configured table names inserted.
 
 use sendoff::columns::expand;
 use sendoff::emit::{Dialect, Names};

@@ -1,8 +1,8 @@
-//! Where a row is in its table: a block and a place in it.
+//! The position of a row in its table: a block, and a place in the block.
 //!
-//! Rows of the ready table are never updated, so they stay where they are until they are deleted. Only a rewrite of the
-//! whole table (`VACUUM FULL`) moves them, and a place that came free may be taken by another row: whoever uses one
-//! checks the row's number, too.
+//! Rows of the ready table are never updated, so their position stays the same until they are deleted. Only a rewrite
+//! of the whole table (`VACUUM FULL`) moves them. A free position may be used for another row, so code that uses a
+//! position also checks the row's number.
 
 use std::error::Error;
 

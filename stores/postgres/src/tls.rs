@@ -1,4 +1,4 @@
-//! How a connection is encrypted, and whom it trusts: `sslmode` and its companions, with libpq's meanings.
+//! Encryption of connections and verification of the server: `sslmode` and related parameters, with libpq's meanings.
 //!
 //! | `sslmode` | encrypted | the certificate |
 //! |---|---|---|
@@ -8,8 +8,8 @@
 //! | `verify-ca` | yes | is by an authority that is trusted |
 //! | `verify-full` | yes | is by an authority that is trusted, and for this host |
 //!
-//! Without `sslmode` it is `prefer` for a server on this machine and `verify-full` for any other: nobody on the way can
-//! read along or pass for the server, unless the URL says so.
+//! Without `sslmode`, the mode is `prefer` for a server on this machine and `verify-full` for any other. So nobody on
+//! the network can read the traffic or impersonate the server, unless the URL allows it.
 
 use std::sync::Arc;
 

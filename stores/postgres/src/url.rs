@@ -1,8 +1,11 @@
-//! The database's URL, taken apart: what the driver reads itself, and what it leaves to us.
+//! Splits the database's URL into what the driver parses and what this store parses.
 
 use percent_encoding::percent_decode_str;
 use sendoff::{Error, ErrorKind, Result};
 use sendoff_tls::TlsParams;
+
+/// The values of `sslmode` that this store supports.
+const MODES: &str = "disable, prefer, require, verify-ca or verify-full";
 
 /// Takes `sslmode`, `sslrootcert`, `sslcert` and `sslkey` out of a URL or a `key=value` list, because the driver knows
 /// only some modes and none of the files. Returns the rest.
@@ -26,7 +29,7 @@ fn of_url(url: &str) -> Result<(String, TlsParams)> {
     for pair in query.split('&') {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let value = percent_decode_str(value).decode_utf8().map_err(|_| unreadable())?;
-        if !tls.take(name, &value)? {
+        if !tls.take(name, &value, MODES)? {
             kept.push(pair);
         }
     }
@@ -41,7 +44,7 @@ fn of_list(list: &str) -> Result<(String, TlsParams)> {
     while !rest.is_empty() {
         let (name, behind) = rest.split_once('=').ok_or_else(unreadable)?;
         let (value, behind) = value(behind.trim_start())?;
-        if !tls.take(name.trim_end(), &value)? {
+        if !tls.take(name.trim_end(), &value, MODES)? {
             let value = value.replace('\\', "\\\\").replace('\'', "\\'");
             kept += &format!("{}='{value}' ", name.trim_end());
         }
@@ -68,7 +71,7 @@ fn value(text: &str) -> Result<(String, &str)> {
 
 fn unreadable() -> Error {
     Error::new(ErrorKind::Invalid, "the database's URL is invalid")
-        .next_step("write it like postgres://user:password@host:5432/database?sslmode=verify-full")
+        .next_step("write the URL like postgres://user:password@host:5432/database?sslmode=verify-full")
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Checks of a certificate that leave something out, for the weaker `sslmode`s.
+//! Weaker checks of a certificate, for the weaker values of `sslmode`.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Part: work. Jobs of pull workers, leased row by row.
+//! Work: jobs of workers, leased row by row.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;

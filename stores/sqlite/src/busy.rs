@@ -1,9 +1,10 @@
-//! Waiting for the write lock.
+//! Waits for the write lock.
 //!
-//! SQLite has no queue for it: whoever asks at the right moment gets it. Its own way of waiting sleeps for up to 100 ms
-//! between two looks, and meets a program that commits without a pause hardly ever in the moment between two commits:
-//! next to one such writer, settling took 4 s in the middle and up to 7 s, longer than some leases. Looking every few
-//! microseconds instead made it 1 ms in the middle and 0.1 to 0.4 s at worst, for a tenth of a processor while it waits.
+//! SQLite has no queue for the write lock: a program that asks at the right moment gets it. SQLite itself sleeps for up
+//! to 100 ms between two attempts, and so it hardly ever hits the moment between two commits of a program that commits
+//! without a pause. Next to one such writer, settling took 4 s in the median and up to 7 s, longer than some leases.
+//! With an attempt every few microseconds it takes 1 ms in the median and 0.1 to 0.4 s at worst, at the cost of a tenth
+//! of a processor while it waits.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -20,7 +21,7 @@ thread_local! {
     static SINCE: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Makes a connection, and every later one of this thread, wait so long for a lock.
+/// Sets how long a connection, and every later connection of this thread, waits for a lock.
 ///
 /// # Errors
 /// When SQLite refuses the handler.

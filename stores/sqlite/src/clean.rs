@@ -1,4 +1,5 @@
-//! Part: clean. What has served its time goes, some at a time, so that nobody waits long for the write lock.
+//! Clean: deletes rows that are past their retention, in small batches, so that no other transaction waits long for the
+//! write lock.
 
 use rusqlite::{Connection, Transaction, params};
 use sendoff::Result;

@@ -1,4 +1,4 @@
-//! Where the database is, and the names of its tables.
+//! The path of the database, and the names of its tables.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -7,13 +7,13 @@ use sendoff::emit::Names;
 use sendoff::store::StoreSettings;
 use sendoff::{Error, ErrorKind, Result};
 
-/// The settings of a [`crate::SqliteStore`].
+/// Settings of a [`crate::SqliteStore`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SqliteConfig {
-    /// The database file. `sendoff migrate` creates it; nothing else does, so that a mistyped path is found out.
+    /// The path of the database file. Only `sendoff migrate` creates the file, so that a mistyped path is an error.
     pub path: PathBuf,
-    /// What the tables are called. SQLite has no schemas, so only the prefix may be set.
+    /// The names of the tables. SQLite has no schemas, so only the prefix can be set.
     pub names: Names,
     /// What every store has: how long rows are kept, and the attempts of jobs.
     pub settings: StoreSettings,
@@ -44,7 +44,7 @@ impl SqliteConfig {
     pub(crate) fn check(&self) -> Result<()> {
         if let Some(schema) = self.names.schema() {
             return Err(
-                Error::new(ErrorKind::Invalid, format!("the schema {schema:?} cannot be used"))
+                Error::new(ErrorKind::Invalid, format!("the schema {schema:?} is not supported"))
                     .because("SQLite has no schemas")
                     .next_step("remove the schema; use table prefixes for several outboxes in one file"),
             );

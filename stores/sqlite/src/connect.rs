@@ -1,4 +1,4 @@
-//! Opening a connection.
+//! Opens connections.
 
 use std::ops::{Deref, DerefMut};
 use std::path::{Path, PathBuf};
@@ -83,10 +83,10 @@ impl Connect {
                     *open = None;
                     tracing::debug!(
                         event = "file_replaced",
-                        "the database file was replaced; opening the new one"
+                        "database file was replaced; opening the new file"
                     );
                     if is_cut_off {
-                        return Err(self.is_replaced("in the middle of a transaction"));
+                        return Err(self.is_replaced("during a transaction"));
                     }
                 }
             }
@@ -107,7 +107,9 @@ impl Connect {
         let before = At::path(&self.path);
         let connection = self.connect()?;
         match (before, At::path(&self.path)) {
-            (At::File(before), At::File(after)) if before != after => Err(self.is_replaced("while it was opened")),
+            (At::File(before), At::File(after)) if before != after => {
+                Err(self.is_replaced("while it was being opened"))
+            }
             (_, At::File(file)) => Ok(Opened { connection, file }),
             (_, At::Nothing) => Err(self.is_gone()),
             (_, At::Unknown) => Ok(Opened { connection, file: None }),
@@ -116,14 +118,14 @@ impl Connect {
 
     fn is_replaced(&self, when: &str) -> Error {
         Error::new(ErrorKind::Unreachable, "the database file was replaced")
-            .because(format!("there is another file at {} {when}", self.path.display()))
-            .next_step("try again: the new file will be opened")
+            .because(format!("{} was replaced by another file {when}", self.path.display()))
+            .next_step("try again: the store will open the new file")
     }
 
     fn is_gone(&self) -> Error {
         Error::new(ErrorKind::Unreachable, "the database file was removed")
-            .because(format!("there is no file at {} any more", self.path.display()))
-            .next_step("restore the file; see the documentation of the SQLite store for restoring backups")
+            .because(format!("{} no longer exists", self.path.display()))
+            .next_step("restore the file as docs/stores/sqlite.md describes")
     }
 
     fn connect(&self) -> Result<Connection> {
@@ -133,7 +135,7 @@ impl Connect {
             flags |= OpenFlags::SQLITE_OPEN_CREATE;
         } else if !self.path.exists() {
             return Err(Error::new(ErrorKind::SchemaMissing, "the database file does not exist")
-                .because(format!("there is no file at {}", self.path.display()))
+                .because(format!("{} does not exist", self.path.display()))
                 .next_step("check the path, or run `sendoff migrate` to create it"));
         }
         Connection::open_with_flags(&self.path, flags)
@@ -158,7 +160,7 @@ impl Connect {
         if mode != "wal" {
             let mode: String = connection.pragma_update_and_check(None, "journal_mode", "WAL", |row| row.get(0))?;
             if mode != "wal" {
-                tracing::warn!(event = "wal_refused", %mode, "the database cannot use a write-ahead log: reads and writes block each other");
+                tracing::warn!(event = "wal_refused", %mode, "database cannot use a write-ahead log, so reads and writes block each other");
             }
         }
         Ok(())

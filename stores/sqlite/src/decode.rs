@@ -1,4 +1,5 @@
-//! A row as a message. Whatever another program wrote, one row never spoils the rest of a page.
+//! Converts a row to a message. An invalid row, which another program may have written, never affects the other rows of
+//! a page.
 
 use std::sync::Arc;
 use std::time::SystemTime;

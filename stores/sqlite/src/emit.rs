@@ -1,4 +1,4 @@
-//! Part: emit. A transaction of the store's own, on a connection of its own.
+//! Emit: a transaction of the store itself, on a separate connection.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 

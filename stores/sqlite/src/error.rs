@@ -1,9 +1,9 @@
-//! SQLite's errors in Sendoff's words. The only place that decides which of them are temporary.
+//! Maps SQLite's errors to Sendoff's. Only this file decides which errors are temporary.
 
 use rusqlite::ErrorCode;
 use sendoff::{Error, ErrorKind};
 
-/// What failed, with why and what to do next.
+/// An error that says what failed, why, and what to do next.
 pub fn explain(what: &str, error: rusqlite::Error) -> Error {
     let (kind, next) = judge(&error);
     let because = match &error {
@@ -17,7 +17,7 @@ pub fn explain(what: &str, error: rusqlite::Error) -> Error {
         .with_source(error)
 }
 
-/// Whether the file may have been damaged, moved or replaced under the connection, so that it has to be opened anew.
+/// Whether the file may have been damaged, moved or replaced, so that a new connection must be opened.
 pub fn breaks_connection(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
@@ -58,7 +58,7 @@ fn judge(error: &rusqlite::Error) -> (ErrorKind, &'static str) {
         | ErrorCode::OperationAborted
         | ErrorCode::SchemaChanged => (
             ErrorKind::Busy,
-            "another program holds the write lock; trying again; keep its transactions short",
+            "another program holds the write lock; the call is retried; keep the program's transactions short",
         ),
         ErrorCode::CannotOpen => (ErrorKind::Unreachable, "check that the path and its folder exist and are writable"),
         ErrorCode::SystemIoFailure => (ErrorKind::Unreachable, "check the disk and its file system"),

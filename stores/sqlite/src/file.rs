@@ -1,4 +1,4 @@
-//! Which file is at a path. A backup that is moved there is another one, although its name is the same.
+//! Identifies the file at a path. A backup that is moved to the path is another file with the same name.
 
 use std::fmt;
 use std::io::ErrorKind;

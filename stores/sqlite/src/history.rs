@@ -1,4 +1,4 @@
-//! Which history the file has.
+//! The history of the database file.
 
 use rusqlite::Connection;
 use sendoff::store::History;

@@ -1,7 +1,7 @@
-//! Who holds the write lock, as far as it can be known.
+//! Finds the process that holds the write lock, if possible.
 //!
-//! Nothing from outside can break it: a process that is stopped in the middle of a transaction keeps everybody waiting until it
-//! is continued or killed. So whoever gets the error has to learn which process it is.
+//! No other process can break the lock: while a process is stopped in the middle of a transaction, all others wait
+//! until it is continued or killed. So the error names that process.
 
 use std::path::Path;
 
@@ -87,16 +87,20 @@ impl Holder {
         let Self { pid, name, is_stopped } = self;
         if *pid == own {
             let said = "this process itself holds the write lock, in another transaction".to_owned();
-            return (said, "trying again; keep transactions short".to_owned());
+            return (said, "the call is retried; keep transactions short".to_owned());
         }
         let name = name.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         if *is_stopped {
             let said = format!("process {pid}{name} holds the write lock and is stopped");
-            let next = format!("continue it (kill -CONT {pid}) or end it: until then no other process can write");
+            let next =
+                format!("continue the process (kill -CONT {pid}) or end it; until then no other process can write");
             return (said, next);
         }
         let said = format!("process {pid}{name} holds the write lock");
-        (said, "trying again; keep that process's transactions short".to_owned())
+        (
+            said,
+            "the call is retried; keep that process's transactions short".to_owned(),
+        )
     }
 }
 

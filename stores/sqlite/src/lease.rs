@@ -1,4 +1,4 @@
-//! Part: lease. Who works on which lane, and for how long.
+//! Claim: registers relays, and leases lanes to them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;

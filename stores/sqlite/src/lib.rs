@@ -1,7 +1,7 @@
 //! The SQLite store of Sendoff: the outbox in the file that the application already has.
 //!
-//! SQLite runs inside the process and has one writer at a time. Every room of the store therefore has a connection of
-//! its own on a thread of its own: asynchronous callers never block, and reading does not wait for settling.
+//! SQLite runs inside the process and has one writer at a time. So every part of the store has its own connection on
+//! its own thread: asynchronous callers never block, and reading does not wait for settling.
 //!
 //! ```
 //! use sendoff::store::{EmitStore, MigrateStore};
@@ -47,7 +47,7 @@ mod store;
 mod work;
 mod worker;
 
-/// What stores of other tables in the same file need: waiting for the write lock, and errors, are understood in one place.
+/// What stores of other tables in the same file need. Waiting for the write lock and errors are handled here only.
 pub mod connection {
     pub use crate::busy::wait_for_locks;
     pub use crate::error::{breaks_connection, explain};

@@ -1,4 +1,4 @@
-//! Part: migrate. Creates and updates the tables.
+//! Migrate: creates and updates the tables.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -182,8 +182,12 @@ fn half_there(migration: &Migration, missing: &str) -> Error {
         ErrorKind::Invalid,
         format!("migration {version} ({name}) is incomplete"),
     )
-    .because(format!("it was partly applied with another tool; missing: {missing}"))
-    .next_step("finish it with that tool, or drop the objects it created, then run `sendoff migrate` again")
+    .because(format!(
+        "the migration was partly applied with another tool; missing: {missing}"
+    ))
+    .next_step(
+        "finish the migration with that tool, or drop the objects that it created, then run `sendoff migrate` again",
+    )
 }
 
 #[cfg(test)]

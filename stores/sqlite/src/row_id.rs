@@ -1,4 +1,4 @@
-//! Ids in statements.
+//! Ids as parameters of statements.
 
 use rusqlite::ToSql;
 use rusqlite::types::{ToSqlOutput, Value, ValueRef};

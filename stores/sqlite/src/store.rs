@@ -1,4 +1,4 @@
-//! The store.
+//! The SQLite store.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +22,11 @@ use crate::{SqliteConfig, settle};
 /// How many lanes the tables have: 64 by key or id, 8 for urgent and 8 for idle messages without a key.
 pub(crate) const LANES: Lane = 80;
 
-/// An outbox in a SQLite file. Cheap to clone; all clones share its connections.
+/// An outbox in a SQLite file. It is cheap to clone; all clones share its connections.
 #[derive(Debug, Clone)]
 pub struct SqliteStore(pub(crate) Arc<Inner>);
 
-/// A connection a room, so that none waits for another longer than the write lock demands.
+/// One connection per part of the store, so that no part waits for another longer than the write lock requires.
 #[derive(Debug)]
 pub(crate) struct Inner {
     pub(crate) config: SqliteConfig,
@@ -42,7 +42,7 @@ pub(crate) struct Inner {
 }
 
 impl SqliteStore {
-    /// A store over this file. Nothing is opened yet: the file need not exist before it is
+    /// Creates a store for this file. It does not open the file yet: the file need not exist before it is
     /// [migrated](sendoff::store::MigrateStore::migrate).
     ///
     /// # Errors
@@ -65,12 +65,12 @@ impl SqliteStore {
         })))
     }
 
-    /// Where its tables are.
+    /// The names of the outbox's tables.
     pub fn names(&self) -> &Names {
         &self.0.config.names
     }
 
-    /// Its settings.
+    /// The settings of the store.
     pub fn config(&self) -> &SqliteConfig {
         &self.0.config
     }

@@ -1,4 +1,4 @@
-//! Part: work. Jobs of pull workers, leased row by row: every change is a compare-and-set under the write lock.
+//! Work: jobs of workers, leased row by row. Every change is a compare-and-set under the write lock.
 
 use std::time::Duration;
 

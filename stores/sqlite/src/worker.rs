@@ -77,7 +77,7 @@ impl Worker {
         answered.await.unwrap_or_else(|_| {
             Err(Error::new(ErrorKind::Backend, what)
                 .because("the thread of the connection panicked")
-                .next_step("find the panic above this line and report it as a bug"))
+                .next_step("find the panic in the log above this line, and report it as a bug"))
         })
     }
 

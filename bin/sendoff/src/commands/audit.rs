@@ -8,7 +8,7 @@ use crate::session::Session;
 /// Show the actions of operators, newest first
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Maximum number of rows
+    /// Maximum number of actions to show
     #[arg(long, default_value_t = 50)]
     limit: usize,
 }

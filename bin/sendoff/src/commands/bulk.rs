@@ -13,17 +13,17 @@ use crate::session::Session;
 /// What a bulk command acts on: ids, everything that a filter matches, or all.
 #[derive(Debug, clap::Args)]
 pub(crate) struct BulkArgs {
-    /// Act on these ids
+    /// Ids to select
     ids: Vec<Uuid>,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Act on a group of `sendoff failures`
+    /// Select the deliveries of this group of `sendoff failures`
     #[arg(long, value_name = "ID")]
     group: Option<String>,
-    /// Act on all
+    /// Select everything (instead of ids or filters)
     #[arg(long, conflicts_with_all = ["ids", "group", "FilterArgs"])]
     all: bool,
-    /// Only count; change nothing
+    /// Only count what is selected; change nothing
     #[arg(long)]
     dry_run: bool,
     /// Do not ask for confirmation
@@ -83,10 +83,10 @@ impl BulkArgs {
     pub(crate) fn has_no_group(&self, things: &str) -> Result<()> {
         match &self.group {
             None => Ok(()),
-            Some(group) => Err(
-                Error::new(ErrorKind::Invalid, format!("{things} have no group {group:?}"))
-                    .because("groups are made of dead letters and of deliveries in retry")
-                    .next_step("use --filter error=TEXT"),
+            Some(_) => Err(
+                Error::new(ErrorKind::Invalid, format!("--group cannot be used with {things}"))
+                    .because("groups contain dead letters and deliveries in retry")
+                    .next_step("select by error text: --filter error=TEXT"),
             ),
         }
     }

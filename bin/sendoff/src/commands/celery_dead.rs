@@ -11,7 +11,7 @@ use crate::config::parse_duration;
 use crate::exit::{Done, Exit, Failure};
 use crate::session::Session;
 
-/// Retry or purge dead letters of django-celery-outbox
+/// Retry or delete dead letters of django-celery-outbox
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,12 +23,12 @@ enum Command {
     /// Retry dead letters; attempts are reset to 0
     #[command(visible_alias = "replay")]
     Retry {
-        /// Ids in celery_outbox_dead_letter
+        /// Ids of rows in celery_outbox_dead_letter
         ids: Vec<i64>,
-        /// Retry all dead letters
+        /// Retry all dead letters (instead of ids)
         #[arg(long, conflicts_with = "ids")]
         all: bool,
-        /// Maximum number, oldest first
+        /// Maximum number of dead letters, oldest first
         #[arg(long, value_name = "ROWS", default_value_t = u32::MAX, hide_default_value = true)]
         limit: u32,
     },
@@ -38,16 +38,16 @@ enum Command {
 
 #[derive(Debug, clap::Args)]
 struct PurgeArgs {
-    /// Died longer ago than this, such as 30d
+    /// Only dead letters that died more than this long ago, such as 30d
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than_dead: Option<Duration>,
-    /// Task emitted longer ago than this
+    /// Only tasks emitted more than this long ago
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     older_than_created: Option<Duration>,
     /// Only tasks whose name matches; * matches any text, ? one character
     #[arg(long, value_name = "GLOB")]
     task_name: Option<String>,
-    /// Only show what would be deleted
+    /// Only count what would be deleted; change nothing
     #[arg(long)]
     dry_run: bool,
 }
@@ -58,15 +58,15 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
         Command::Retry { ids, all, limit } => {
             if ids.is_empty() && !all {
                 return Err(Error::new(ErrorKind::Invalid, "no dead letters are selected")
-                    .because("without an id, all of them would be retried")
-                    .next_step("give their ids, or use --all")
+                    .because("without an id, all dead letters would be retried")
+                    .next_step("give the ids of dead letters, or use --all")
                     .into());
             }
             let retried = outbox.retry_dead((!all).then_some(ids.as_slice()), limit).await?;
             if retried == 0 && !all {
                 return Err(Error::new(ErrorKind::NotFound, "none of these is a dead letter")
                     .because("celery_outbox_dead_letter has no rows with these ids")
-                    .next_step("look up the ids in that table")
+                    .next_step("look up the column `id` in celery_outbox_dead_letter")
                     .into());
             }
             if session.output.json {

@@ -10,7 +10,7 @@ use sendoff_store_django_celery::Settings;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Flags {
-    /// Rows per claim
+    /// Number of rows per claim
     #[arg(long, default_value_t = Settings::default().batch_size, value_name = "ROWS")]
     batch_size: u32,
     /// Longest pause after a poll that found less than a batch
@@ -19,22 +19,22 @@ pub(crate) struct Flags {
     /// Delay after the first failure; doubles with every further failure
     #[arg(long, default_value_t = Settings::default().backoff_time.into(), value_name = "SECONDS")]
     backoff_time: Seconds,
-    /// Attempts before a task becomes a dead letter
+    /// Number of attempts before a task becomes a dead letter
     #[arg(long, default_value_t = Settings::default().max_retries, value_name = "ATTEMPTS")]
     max_retries: u16,
-    /// Batches sent at the same time; above 1, tasks may overtake each other
+    /// Number of batches sent at the same time; above 1, tasks may overtake each other
     #[arg(long, default_value_t = Settings::default().publish_concurrency, value_name = "BATCHES")]
     publish_concurrency: usize,
-    /// How often to count rows
+    /// How often rows are counted, for the log and metrics
     #[arg(long, default_value_t = Settings::default().queue_snapshot_refresh.into(), value_name = "SECONDS")]
     queue_snapshot_refresh_seconds: Seconds,
-    /// Take over rows that a relay claimed and did not settle for this long
+    /// Claim rows again that a relay claimed this long ago and did not settle
     #[arg(long, default_value_t = Settings::default().stale_timeout.into(), value_name = "SECONDS")]
     stale_timeout_seconds: Seconds,
-    /// How long the broker may take to confirm a batch
+    /// Minimum time to wait for the broker to confirm a batch; RabbitMQ settings can extend it
     #[arg(long, default_value_t = Settings::default().send_timeout.into(), value_name = "SECONDS")]
     send_timeout: Seconds,
-    /// How long a stopping relay waits for the broker
+    /// How long a stopping relay waits for the broker to confirm tasks
     #[arg(long, default_value_t = Settings::default().shutdown_timeout.into(), value_name = "SECONDS")]
     shutdown_timeout: Seconds,
     /// How long rows wait after the broker was found down

@@ -30,7 +30,7 @@ pub(crate) struct Args {
     /// Celery's broker_url: amqp://, pyamqp://, amqps://, redis:// or rediss:// [default: the sink's]
     #[arg(long, value_name = "URL", env = "SENDOFF_CELERY_BROKER", hide_env_values = true)]
     broker: Option<String>,
-    /// Use the settings of this sink of type celery, if there are several
+    /// Name of the sink of type celery whose settings to use, if there are several
     #[arg(long, value_name = "NAME")]
     sink: Option<String>,
     /// How to declare queues [default: the sink's, or passive]
@@ -42,7 +42,7 @@ pub(crate) struct Args {
     /// How long to keep dead letters, such as 30d [default: no limit]
     #[arg(long, value_name = "AGE", value_parser = parse_duration)]
     dead_letter_retention: Option<Duration>,
-    /// Time zone of Django's sessions on MySQL or MariaDB, if not the server's
+    /// Time zone of Django's sessions on MySQL or MariaDB [default: the server's]
     #[arg(long, value_name = "ZONE")]
     mysql_time_zone: Option<String>,
     /// Deliver eligible tasks, print a report and stop
@@ -156,7 +156,7 @@ fn broker(args: &Args, config: &Config) -> Result<CeleryConfig> {
     if args.sink.is_none() && celeries.next().is_some() {
         return Err(
             Error::new(ErrorKind::Invalid, "several sinks of type celery are configured")
-                .because("the relay sends to one broker")
+                .because("celery-relay sends to one broker")
                 .next_step("choose one with --sink NAME"),
         );
     }

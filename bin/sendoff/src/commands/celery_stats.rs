@@ -9,16 +9,16 @@ use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Count eligible, waiting and dead tasks of django-celery-outbox, with the age of the oldest
+/// Count eligible, waiting and dead tasks of django-celery-outbox, with the age of the oldest eligible task
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Also show up to this many tasks with the most failed attempts
+    /// Also show this many of the tasks with the most failed attempts
     #[arg(long, value_name = "TASKS", default_value_t = 0)]
     top: u32,
-    /// The relay's setting of the same name
+    /// Count rows as eligible that a relay claimed this long ago and did not settle; use the relay's value
     #[arg(long, default_value_t = usual_stale_timeout(), value_name = "SECONDS")]
     stale_timeout_seconds: Seconds,
-    /// Time zone of Django's sessions on MySQL or MariaDB, if not the server's
+    /// Time zone of Django's sessions on MySQL or MariaDB [default: the server's]
     #[arg(long, value_name = "ZONE")]
     mysql_time_zone: Option<String>,
 }

@@ -10,20 +10,20 @@ use crate::exit::{Done, Exit};
 use crate::progress::Counting;
 use crate::session::Session;
 
-/// Delete old delivered messages, dead letters and records, in small batches
+/// Delete old delivered messages, dead letters, idempotency keys and inbox records, in batches
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Relays clean up regularly, following the retention settings in [database].")]
 pub(crate) struct Args {
-    /// Delivered messages older than this, such as 7d
+    /// Delete messages that were delivered more than this long ago, such as 7d
     #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
     delivered: Option<Duration>,
-    /// Dead letters older than this, such as 90d; those that block a key are kept
+    /// Delete dead letters that died more than this long ago, such as 90d; those that block a key are kept
     #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
     dead: Option<Duration>,
-    /// Idempotency keys whose window has passed
+    /// Delete idempotency keys whose deduplication window has passed
     #[arg(long)]
     dedup: bool,
-    /// Inbox records older than this, such as 30d; a copy that arrives later counts as new
+    /// Delete inbox records older than this, such as 30d; a copy that arrives later counts as new
     #[arg(long, value_name = "AGE", value_parser = crate::config::parse_duration)]
     inbox: Option<Duration>,
     /// Do not ask for confirmation

@@ -11,7 +11,7 @@ use crate::session::Session;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "For bash: sendoff completions bash > /etc/bash_completion.d/sendoff")]
 pub(crate) struct Args {
-    /// Shell
+    /// Shell to print the script for
     #[arg(value_enum)]
     shell: Shell,
 }

@@ -19,7 +19,7 @@ pub(crate) struct Args {
 enum Command {
     /// Print the effective configuration (file, environment, flags, defaults), without passwords
     Show,
-    /// Check the configuration of a relay, without contacting the database or the sinks
+    /// Check the configuration, without contacting the database or the sinks
     Check,
 }
 

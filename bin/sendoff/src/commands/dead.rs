@@ -19,7 +19,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// List dead letters, the last to die first
+    /// List dead letters, those that died last first
     Ls {
         #[command(flatten)]
         filter: FilterArgs,
@@ -28,12 +28,12 @@ enum Command {
     },
     /// Show one dead letter
     Show {
-        /// Message id
+        /// Id of the message
         id: Uuid,
     },
-    /// Retry dead letters: due now; attempts reset to 0; in order per key
+    /// Retry dead letters: due now; attempts reset to 0; order per key is kept
     Retry(BulkArgs),
-    /// Delete dead letters permanently; messages that they blocked continue
+    /// Delete dead letters permanently; messages blocked behind them become due
     Discard(BulkArgs),
 }
 
@@ -71,7 +71,7 @@ const DISCARD: Change = Change {
 
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a dead letter")
-        .because("they were already retried or discarded, or are not dead")
+        .because("these messages were already retried or discarded, or never died")
         .next_step("check with `sendoff dead ls` or `sendoff show ID`")
 }
 

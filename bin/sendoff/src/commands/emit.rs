@@ -18,48 +18,48 @@ const AT_ONCE: u32 = 500;
 /// Emit a message in its own transaction and print its id
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Topic
+    /// Topic of the message
     topic: String,
-    /// Payload [default: standard input]
+    /// Payload of the message [default: standard input]
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     payload: Option<String>,
-    /// File with the payload; - is standard input
+    /// Read the payload from this file; - is standard input
     #[arg(long, value_name = "FILE", conflicts_with = "payload")]
     payload_file: Option<PathBuf>,
-    /// Ordering key
+    /// Ordering key: messages with the same key are delivered in order
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
-    /// Header; can be repeated
+    /// Header of the message; can be repeated
     #[arg(long = "header", value_name = "NAME=VALUE", value_parser = header)]
     headers: Vec<(String, String)>,
-    /// Emit only if no message of the topic has used this key within the deduplication window
+    /// Emit only if no message of this topic has used this key within the deduplication window
     #[arg(long, value_name = "KEY", conflicts_with = "count")]
     idempotency_key: Option<String>,
     /// Content type of the payload [default: JSON if it is JSON, else text or bytes]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// Aggregate type; the ordering key is TYPE:ID unless --key is set
+    /// Type of the aggregate; the ordering key is TYPE:ID unless --key is set
     #[arg(long, value_name = "TYPE", requires = "aggregate_id")]
     aggregate_type: Option<String>,
-    /// Aggregate id
+    /// Id of the aggregate
     #[arg(long, value_name = "ID", requires = "aggregate_type")]
     aggregate_id: Option<String>,
-    /// Deliver no sooner than this from now: 10s, 5m, 1h30m, 7d
+    /// Deliver after this delay: 10s, 5m, 1h30m, 7d
     #[arg(long, value_name = "TIME", value_parser = parse_duration, conflicts_with = "at")]
     delay: Option<Duration>,
-    /// Deliver no sooner than this time: 2026-01-31T12:00:00Z
+    /// Deliver at or after this time: 2026-01-31T12:00:00Z
     #[arg(long, value_name = "TIME", value_parser = point_in_time)]
     at: Option<SystemTime>,
-    /// Dead letter unless delivered by this time: 2026-01-31T12:00:00Z, or 1h from now
+    /// Make it a dead letter unless it is delivered by this time: 2026-01-31T12:00:00Z, or 1h from now
     #[arg(long, value_name = "TIME", value_parser = expiry)]
     expires: Option<Expiry>,
-    /// Maximum attempts per sink, instead of the topic's limit
+    /// Maximum number of attempts per sink, instead of the topic's limit
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     max_attempts: Option<u16>,
-    /// Above 0: before others; below 0: after others; order within a key is kept
+    /// Priority: above 0 before other messages, below 0 after them; order within a key is kept
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     priority: Option<i16>,
-    /// For load: emit this many messages that differ only in their ids, and print a count
+    /// For load tests: emit this many messages that differ only in their ids, and print their number
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     count: Option<u32>,
 }

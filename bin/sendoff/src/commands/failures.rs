@@ -10,14 +10,14 @@ use crate::output::{Field, Tone};
 use crate::session::Session;
 use crate::table::Column;
 
-/// Group dead letters and failed deliveries by sink, reason and error
+/// Group dead letters and deliveries in retry by sink, reason and error
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Act on a group with `sendoff dead retry --group ID`, `sendoff dead discard --group ID` or, for \
                   deliveries in retry, `sendoff retry --group ID`."
 )]
 pub(crate) struct Args {
-    /// Only this status: dead or retry
+    /// Only failures with this status: dead or retry
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
     #[command(flatten)]
@@ -52,11 +52,11 @@ pub(crate) async fn run(args: Args, session: &Session) -> Done {
     let rows = failures.items.iter().map(|failure| row(failure, &times));
     session.output.table(&columns, rows.collect())?;
     if failures.items.is_empty() {
-        session.note("nothing fails");
+        session.note("no failures match");
     }
     if let Some(reached) = &failures.looked_back_to {
         session.note(&format!(
-            "only the newest failures were looked at, back to {reached}; select some with a filter to see more"
+            "only the newest failures were read, back to {reached}; to see older ones, use a filter"
         ));
     }
     Ok(Exit::Ok)

@@ -48,7 +48,7 @@ fn write(path: &Path, force: bool) -> Result<()> {
         if error.kind() == io::ErrorKind::AlreadyExists {
             return Error::new(ErrorKind::Invalid, what)
                 .because("the file already exists")
-                .next_step("choose another file with --config FILE, or overwrite it with --force");
+                .next_step("choose another file with --config FILE, or overwrite the file with --force");
         }
         Error::new(ErrorKind::Invalid, what)
             .because(error.to_string())

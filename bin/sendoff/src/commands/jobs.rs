@@ -29,7 +29,7 @@ pub(crate) struct Args {
 enum Command {
     /// List jobs, oldest first
     Ls {
-        /// Only this state: pending, running, retry, completed or failed
+        /// Only jobs in this state: pending, running, retry, completed or failed
         #[arg(long, value_name = "STATE")]
         state: Option<JobState>,
         #[command(flatten)]
@@ -39,7 +39,7 @@ enum Command {
     },
     /// Show one job
     Show {
-        /// Job id
+        /// Id of the job
         id: Uuid,
     },
     /// Retry failed jobs: due now; attempts reset to 0
@@ -186,7 +186,7 @@ const DISCARD: Change = Change {
 
 fn none() -> Error {
     Error::new(ErrorKind::NotFound, "none of these is a failed job")
-        .because("they were already retried, or never failed")
+        .because("these jobs were already retried or discarded, or never failed")
         .next_step("check with `sendoff jobs ls --state failed`")
 }
 

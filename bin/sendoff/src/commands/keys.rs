@@ -8,7 +8,7 @@ use crate::output::{Field, Tone};
 use crate::session::Session;
 use crate::table::Column;
 
-/// List blocked keys, and release them
+/// List blocked ordering keys, and release them
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
     #[command(subcommand)]
@@ -23,11 +23,11 @@ enum Command {
         #[arg(long, default_value_t = 100)]
         limit: usize,
     },
-    /// Release the messages behind a dead letter; the dead letter itself stays
+    /// Make the messages behind a dead letter due; the dead letter stays dead
     Release {
-        /// Ordering key
+        /// Ordering key to release
         key: String,
-        /// Only for this sink
+        /// Release the key only at this sink
         #[arg(long, value_name = "SINK")]
         sink: Option<String>,
     },

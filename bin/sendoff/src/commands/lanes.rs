@@ -6,7 +6,7 @@ use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Show lanes with their relay, the end of its lease, and the number of ready messages
+/// Show for each lane the relay that holds it, the end of the lease, and the number of ready messages
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

@@ -15,18 +15,18 @@ use crate::table::Column;
 /// List messages, newest first, with one row per delivery
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "A page looks at a limited number of rows. It may have fewer rows than --limit although there are \
+    after_help = "A page reads a limited number of rows. It may have fewer rows than --limit although there are \
                   more; then the note and `next` say how to continue."
 )]
 pub(crate) struct Args {
-    /// Only this status: pending, scheduled, retry, blocked, deferred, delivered or dead
+    /// Only deliveries with this status: pending, scheduled, retry, blocked, deferred, delivered or dead
     #[arg(long, value_name = "STATUS")]
     status: Option<String>,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
     page: Page,
-    /// Only count, up to 10,000
+    /// Only count the deliveries that match, up to 10,000
     #[arg(long, conflicts_with = "Page")]
     count: bool,
 }
@@ -36,13 +36,13 @@ pub(crate) struct Args {
 pub(crate) struct Page {
     #[command(flatten)]
     next: NextPage,
-    /// Newest first (the default)
+    /// Sort newest first (the default)
     #[arg(long)]
     newest: bool,
-    /// Oldest first
+    /// Sort oldest first
     #[arg(long, conflicts_with = "newest")]
     oldest: bool,
-    /// Sort by creation, or by when dead letters died and messages were delivered
+    /// Sort by time of creation, or by the time of death or delivery
     #[arg(long, value_enum, value_name = "TIME")]
     by: Option<By>,
 }
@@ -50,13 +50,13 @@ pub(crate) struct Page {
 /// Which page, and how much of its rows.
 #[derive(Debug, clap::Args)]
 pub(crate) struct NextPage {
-    /// Maximum number of rows, up to 1000
+    /// Maximum number of rows on the page, up to 1000
     #[arg(long, value_name = "N", default_value_t = 50)]
     pub(crate) limit: usize,
-    /// Continue after a page: the `next` of its JSON, or of the note below it
+    /// Show the next page: the `next` from the JSON, or from the note below the previous page
     #[arg(long, value_name = "CURSOR")]
     pub(crate) after: Option<String>,
-    /// Print payloads, cut to 4 KiB (JSON only)
+    /// Include payloads, cut to 4 KiB (only with --json)
     #[arg(long)]
     pub(crate) payload: bool,
     /// Print exact times instead of ages

@@ -13,7 +13,7 @@ use crate::session::Session;
 /// Print the manual page, or write one page per command into a folder
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Folder for the pages
+    /// Folder to write the manual pages to
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }

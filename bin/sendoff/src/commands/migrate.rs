@@ -13,7 +13,7 @@ use crate::store::Store;
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct Args {
-    /// Print the SQL; change nothing
+    /// Print the SQL that would run; change nothing
     #[arg(long)]
     dry_run: bool,
     #[command(subcommand)]
@@ -22,11 +22,11 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 enum Command {
-    /// Show the state of the tables; exit code 4 unless they are at the version this program needs
+    /// Show the version of the tables; exit code 4 unless it is the version that this program needs
     Status,
     /// Print SQL that creates PostgreSQL roles for emitting, relaying, operating and reading
     Roles {
-        /// Run it, as the owner of the tables with the right to create roles; safe to run again
+        /// Run the SQL, as the owner of the tables with the right to create roles; safe to repeat
         #[arg(long)]
         apply: bool,
     },
@@ -144,7 +144,9 @@ async fn roles(store: &Store, apply: bool, session: &Session) -> Done {
         return Err(
             Error::new(ErrorKind::Unsupported, "there is no role script for this database")
                 .because("the role script is for PostgreSQL; SQLite has no users")
-                .next_step("on SQLite, restrict access to the file; on MySQL, grant what docs/stores/mysql.md lists")
+                .next_step(
+                    "on SQLite, restrict access to the file; on MySQL, grant the privileges in docs/stores/mysql.md",
+                )
                 .into(),
         );
     };

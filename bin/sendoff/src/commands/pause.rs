@@ -8,7 +8,7 @@ use crate::exit::{Done, Exit};
 use crate::filter::known_sinks;
 use crate::session::Session;
 
-/// Pause a topic or a sink: its messages wait, no attempt is charged; without a name, list pauses
+/// Pause delivery of a topic or to a sink; without arguments, list the pauses
 #[derive(Debug, clap::Args)]
 pub(crate) struct PauseArgs {
     #[command(subcommand)]
@@ -24,14 +24,14 @@ pub(crate) struct ResumeArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum What {
-    /// A topic; * matches any text
+    /// Select a topic; * matches any text
     Topic {
-        /// Topic name
+        /// Name of the topic, or a pattern
         name: String,
     },
-    /// A sink
+    /// Select a sink
     Sink {
-        /// Sink name
+        /// Name of the sink
         name: String,
     },
 }

@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::exit::{Done, Exit};
 use crate::session::Session;
 
-/// Free lanes and jobs whose lease has run out; running relays and workers do so on their own
+/// Free lanes and jobs whose lease has expired; running relays and workers also do this themselves
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Reap jobs whose lease ran out at least this long ago
+    /// Only free jobs whose lease expired at least this long ago
     #[arg(long, value_name = "AGE", default_value = "10m", value_parser = crate::config::parse_duration)]
     stale_after: Duration,
 }

@@ -16,10 +16,10 @@ use crate::signals;
 use crate::source::{self, Source};
 use crate::store::Store;
 
-/// Deliver messages until SIGTERM or Ctrl-C, then wait for the sinks and release the rest
+/// Deliver messages until SIGTERM or Ctrl-C, then wait for the sinks and release the lanes
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Deliver due messages, print a report and stop
+    /// Deliver the messages that are due now, print a report and stop
     #[arg(long)]
     once: bool,
     /// File to touch while the relay works [default: liveness_file in the configuration]

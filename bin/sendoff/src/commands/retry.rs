@@ -8,7 +8,7 @@ use crate::commands::bulk::{BulkArgs, Change};
 use crate::exit::Done;
 use crate::session::Session;
 
-/// Make waiting messages due now; attempts are kept unless --reset
+/// Make waiting deliveries due now; attempts are kept unless --reset is given
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Acts on messages that failed, are parked, or are deferred because their sink is down. Blocked \
@@ -17,10 +17,10 @@ use crate::session::Session;
 pub(crate) struct Args {
     #[command(flatten)]
     bulk: BulkArgs,
-    /// Reset attempts to 0
+    /// Reset the number of failed attempts to 0
     #[arg(long, help_heading = "Options")]
     reset: bool,
-    /// Also scheduled messages
+    /// Include scheduled messages
     #[arg(long, help_heading = "Options")]
     scheduled: bool,
 }
@@ -31,9 +31,9 @@ const DUE: Change = Change {
     would: "would_retry",
     question: |count| format!("Make {count} messages due now?"),
     none: || {
-        Error::new(ErrorKind::NotFound, "none of these messages can be made due")
-            .because("they are due already, blocked, delivered or dead, or do not exist")
-            .next_step("check with `sendoff show ID`")
+        Error::new(ErrorKind::NotFound, "none of these messages can be retried now")
+            .because("these messages are due already, blocked, delivered or dead, or do not exist")
+            .next_step("check the status with `sendoff show ID`")
     },
 };
 

@@ -21,7 +21,7 @@ pub(crate) const CUT: &str = "\nOnly the beginning of the payload is shown.\n";
 /// Show one message with its deliveries, attempts and payload
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Message id
+    /// Id of the message
     id: Uuid,
 }
 

@@ -29,11 +29,11 @@ pub(crate) struct Args {
 enum Action {
     /// List the sinks and their routes
     Ls,
-    /// Send one message, marked as a probe, to a sink; exit code 0 if the sink confirms it
+    /// Send one test message to a sink; exit code 0 if the sink confirms it
     Test {
-        /// Sink name
+        /// Name of the sink to test
         name: String,
-        /// Topic of the probe
+        /// Topic of the test message
         #[arg(long, default_value = "sendoff.probe")]
         topic: String,
     },

@@ -9,7 +9,7 @@ use crate::exit::{Done, Exit};
 use crate::output::{Field, Tone};
 use crate::session::Session;
 
-/// Count what is in the outbox, by state, with the age of the oldest pending message
+/// Count messages, deliveries and jobs by state, and show the age of the oldest pending message
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {}
 

@@ -94,9 +94,9 @@ impl Database {
     pub(crate) fn url(&self) -> Result<&DatabaseUrl> {
         self.found.as_ref().ok_or_else(|| {
             Error::new(ErrorKind::Invalid, "no database is configured")
-                .because("neither the configuration file nor the environment names one")
+                .because("there is no `url` in [database], no SENDOFF_DATABASE__URL and no --database")
                 .next_step(
-                    "set url in [database] of sendoff.toml (`sendoff init` writes one), or SENDOFF_DATABASE__URL",
+                    "set `url` in [database] of sendoff.toml (`sendoff init` writes one), or set SENDOFF_DATABASE__URL",
                 )
         })
     }
@@ -114,7 +114,7 @@ impl Database {
         let given = [self.url.is_some(), self.url_env.is_some(), self.url_file.is_some()];
         if given.into_iter().filter(|given| *given).count() > 1 {
             let error = Error::new(ErrorKind::Invalid, "the database is set more than once")
-                .because("url, url_env and url_file each set it")
+                .because("url, url_env and url_file each set the database")
                 .next_step("keep one of url, url_env and url_file");
             return Err(("url", error));
         }
@@ -135,7 +135,7 @@ impl Database {
         })?;
         if self.job_max_attempts == Some(0) {
             let error = Error::new(ErrorKind::Invalid, "job_max_attempts is 0")
-                .because("a job that is never tried cannot be done")
+                .because("a job without attempts would never run")
                 .next_step("use 1 or more");
             return Err(("job_max_attempts", error));
         }
@@ -145,7 +145,7 @@ impl Database {
         ] {
             if window.is_some_and(|window| window < Duration::from_secs(1)) {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} is too short"))
-                    .because("the tables store it in whole seconds")
+                    .because("the tables store this setting in whole seconds")
                     .next_step("use 1s or more");
                 return Err((key, error));
             }
@@ -164,7 +164,7 @@ fn from_env(name: &str, env: &BTreeMap<OsString, OsString>) -> Result<DatabaseUr
     let Some(value) = env.get(&OsString::from(name)).filter(|value| !value.is_empty()) else {
         return Err(
             Error::new(ErrorKind::Invalid, format!("the variable {name} is not set"))
-                .because("url_env says that it holds the URL")
+                .because("url_env names this variable as the source of the URL")
                 .next_step(format!("start the program with {name}=postgres://…, or change url_env")),
         );
     };

@@ -22,8 +22,8 @@ pub(super) fn settings(env: &BTreeMap<OsString, OsString>) -> Result<Vec<Overrid
         let Some(value) = value.to_str() else {
             return Err(
                 Error::new(ErrorKind::Invalid, format!("the variable {name} is not UTF-8"))
-                    .because("settings are text")
-                    .next_step("set it to text, or unset it"),
+                    .because("the values of settings must be UTF-8 text")
+                    .next_step("set the variable to UTF-8 text, or unset the variable"),
             );
         };
         if !value.is_empty() {

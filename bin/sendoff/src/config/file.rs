@@ -26,7 +26,7 @@ impl ConfigFile {
                     Ok(text) => Ok(Self { name, text }),
                     Err(error) => Err(Error::new(ErrorKind::Invalid, format!("{name} is not UTF-8 text"))
                         .because(format!("byte {} is not UTF-8", error.utf8_error().valid_up_to()))
-                        .next_step("save it as UTF-8")),
+                        .next_step("save the file as UTF-8")),
                 };
             }
             Err(error) if path.is_none() && error.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),

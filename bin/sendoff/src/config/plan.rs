@@ -22,7 +22,11 @@ impl Config {
         for sink in &self.sinks {
             let name = sink.name();
             if !self.routes.iter().any(|route| route.to.iter().any(|to| to == name)) {
-                tracing::warn!(event = "sink_without_route", sink = name, "no route leads to this sink");
+                tracing::warn!(
+                    event = "sink_without_route",
+                    sink = name,
+                    "no route leads to this sink, so it gets no messages"
+                );
             }
             relay = relay.sink(name, sink.build()?).sink_settings(name, sink.settings());
         }

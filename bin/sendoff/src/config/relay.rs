@@ -106,16 +106,16 @@ impl RelayConfig {
             None if self.crash_limit < 2 => {
                 let error = Error::new(ErrorKind::Invalid, "crash_limit in [relay] is below 2")
                     .because(
-                        "a relay that is killed for any other reason would make whatever it worked on a dead letter",
+                        "if a relay were killed for any other reason, the messages it worked on would become dead letters",
                     )
-                    .next_step("use 2 or more, or take the line out for the default");
+                    .next_step("use 2 or more, or remove the line for the default");
                 Err(("crash_limit", error))
             }
             None => Ok(()),
             Some((key, _)) => {
                 let error = Error::new(ErrorKind::Invalid, format!("{key} in [relay] cannot be 0"))
-                    .because("the relay would spin or do nothing")
-                    .next_step("use more than 0, or remove the line for the default");
+                    .because("the relay would run in a busy loop, or do nothing")
+                    .next_step("use a value above 0, or remove the line for the default");
                 Err((key, error))
             }
         }

@@ -95,7 +95,7 @@ impl Config {
             several => {
                 let names: Vec<&str> = several.iter().map(|source| source.name.as_str()).collect();
                 Err(Error::new(ErrorKind::Invalid, "several databases are configured")
-                    .because("this command works on one at a time")
+                    .because("this command works on one database at a time")
                     .next_step(format!("choose one: --source {}", names.join(" or --source "))))
             }
         }

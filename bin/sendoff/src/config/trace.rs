@@ -43,7 +43,7 @@ impl TraceProtocol {
     #[cfg(not(feature = "otlp-grpc"))]
     pub(crate) fn no_grpc() -> Error {
         Error::new(ErrorKind::Unsupported, "traces cannot be sent by gRPC")
-            .because("this program was built without it")
+            .because("this program was built without gRPC")
             .next_step("use http/protobuf, usually with port 4318, or build the program with --features otlp-grpc")
     }
 }

@@ -90,7 +90,7 @@ impl Unread {
         }
         if let Some(missing) = quoted(start, "missing field ") {
             return invalid(format!("{section} has no {missing}"))
-                .because("there is no default for it")
+                .because("this setting has no default")
                 .next_step(format!("add {missing} = …"));
         }
         if let Some(variant) = quoted(start, "unknown variant ") {
@@ -118,7 +118,7 @@ impl Unread {
                 .because(FORM)
                 .next_step(allowed),
             (Some("map"), _) => invalid(format!("{subject} cannot be a single section"))
-                .because("it is a list")
+                .because("this setting is a list")
                 .next_step(allowed),
             (Some(found), _) => invalid(format!("{subject} cannot be {found}"))
                 .because(FORM)

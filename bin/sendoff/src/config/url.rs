@@ -26,7 +26,7 @@ impl FromStr for DatabaseUrl {
             Err(Error::new(ErrorKind::Invalid, what)
                 .because("supported databases are PostgreSQL, MySQL, MariaDB and SQLite files")
                 .next_step(
-                    "write it like postgres://user:password@host:5432/database, \
+                    "write the URL like postgres://user:password@host:5432/database, \
                      mysql://user:password@host:3306/database or sqlite:path/to/file.db",
                 ))
         };

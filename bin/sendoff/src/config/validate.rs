@@ -78,7 +78,7 @@ fn sinks(config: &Config, document: &Document<'_>) -> Result<()> {
                 .because("nothing would ever be sent");
             return fault(
                 key,
-                error.next_step("use more than 0, or remove the line for the default"),
+                error.next_step("use a value above 0, or remove the line for the default"),
             );
         }
         if let Err(error) = sink.validate() {
@@ -94,7 +94,7 @@ fn check_name<'a>(what: &str, name: &str, mut earlier: impl Iterator<Item = &'a 
     if name.is_empty() || name.len() > 60 || !name.chars().all(is_letter) {
         return Err(
             Error::new(ErrorKind::Invalid, format!("a {what} cannot have the name {name:?}"))
-                .because("its name is used in tables, variables and log lines")
+                .because("names are used in tables, variables and log lines")
                 .next_step("use 1 to 60 lower-case letters, digits, - and _"),
         );
     }
@@ -106,7 +106,7 @@ fn check_name<'a>(what: &str, name: &str, mut earlier: impl Iterator<Item = &'a 
             ErrorKind::Invalid,
             format!("two {what}s have the names {earlier:?} and {name:?}"),
         )
-        .because("routes, flags and variables could not distinguish them")
+        .because("routes, flags and variables could not distinguish the two")
         .next_step(format!("give each {what} its own name"))),
     }
 }
@@ -122,7 +122,7 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
         }
         if route.to.is_empty() {
             let error = Error::new(ErrorKind::Invalid, format!("the route of {pattern:?} leads nowhere"))
-                .because("its list of sinks is empty");
+                .because("the list of sinks in `to` is empty");
             return fault("to", error.next_step("name at least one sink"));
         }
         for (sink, name) in route.to.iter().enumerate() {
@@ -141,8 +141,8 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
                 return fault(
                     &format!("to.{sink}"),
                     Error::new(ErrorKind::Invalid, what)
-                        .because("a message goes to a sink once")
-                        .next_step("remove one of them"),
+                        .because("a route sends a message to each sink only once")
+                        .next_step("remove one of the two names"),
                 );
             }
         }
@@ -152,6 +152,6 @@ fn routes(config: &Config, routes: &[Route], path: &str, document: &Document<'_>
 
 fn twice(what: &str, pattern: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("a second [[{what}]] matches {pattern:?}"))
-        .because("the first match applies, so this one would never apply")
-        .next_step("merge the two")
+        .because("the first section that matches applies, so the second one would never apply")
+        .next_step("merge the two sections, or change one pattern")
 }

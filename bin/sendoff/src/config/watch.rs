@@ -97,7 +97,7 @@ impl WatchSection {
         if let Some((key, _)) = is_zero.into_iter().find(|(_, is_zero)| *is_zero) {
             let error = Error::new(ErrorKind::Invalid, format!("{key} in [watch] cannot be 0"))
                 .because("checks would run without a pause, or always report a stall")
-                .next_step("use more than 0, or remove the line for the default");
+                .next_step("use a value above 0, or remove the line for the default");
             return Err((key, error));
         }
         let is_address = |listen: &str| {
@@ -107,8 +107,10 @@ impl WatchSection {
         match &self.listen {
             Some(listen) if !is_address(listen) => {
                 let error = Error::new(ErrorKind::Invalid, format!("listen in [watch] is {listen:?}"))
-                    .because("it must be a host with a port")
-                    .next_step("write it like 127.0.0.1:9464, or remove it to serve nothing");
+                    .because("the address must be a host with a port")
+                    .next_step(
+                        "write the address like 127.0.0.1:9464, or remove `listen` to serve no metrics and probes",
+                    );
                 Err(("listen", error))
             }
             _ => Ok(()),
@@ -148,18 +150,17 @@ impl StatsdSection {
             .as_deref()
             .is_some_and(|prefix| breaks(prefix) || prefix.contains(':'))
         {
-            let error = Error::new(ErrorKind::Invalid, "prefix in [statsd] cannot be used")
+            let error = Error::new(ErrorKind::Invalid, "prefix in [statsd] is invalid")
                 .because("| , : # and line ends have a special meaning in StatsD")
                 .next_step("use letters, digits, dots and underscores");
             return Err(("prefix", error));
         }
         if let Some(tag) = self.tags.iter().find(|tag| tag.is_empty() || breaks(tag)) {
-            let error = Error::new(
-                ErrorKind::Invalid,
-                format!("the tag {tag:?} in [statsd] cannot be used"),
-            )
-            .because("it is empty, or contains one of | , # or a line end, which have a special meaning in StatsD")
-            .next_step("write tags like tags = [\"env:prod\", \"team:shop\"]");
+            let error = Error::new(ErrorKind::Invalid, format!("the tag {tag:?} in [statsd] is invalid"))
+                .because(
+                    "the tag is empty, or contains one of | , # or a line end, which have a special meaning in StatsD",
+                )
+                .next_step("write tags like tags = [\"env:prod\", \"team:shop\"]");
             return Err(("tags", error));
         }
         Ok(())

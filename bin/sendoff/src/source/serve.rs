@@ -54,11 +54,11 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
         // A source that was served for a while has a new problem.
         told &= began.elapsed() < LONGEST_PAUSE;
         if std::mem::replace(&mut told, true) {
-            tracing::debug!(event = "source_down", source = source.name, %error, "source still not served");
+            tracing::debug!(event = "source_down", source = source.name, %error, "source is still not served");
         } else if error.is_temporary() {
-            tracing::warn!(event = "source_down", source = source.name, %error, "waiting for the database of this source");
+            tracing::warn!(event = "source_down", source = source.name, %error, "database of this source is not available; waiting for it");
         } else {
-            tracing::error!(event = "source_down", source = source.name, %error, "source not served");
+            tracing::error!(event = "source_down", source = source.name, %error, "source is not served; it needs an operator");
         }
         health.set(&source.name, State::Down(error));
         if health.is_hopeless() {
@@ -76,7 +76,11 @@ async fn run(source: &Arc<Source>, health: &Health, stop: &CancellationToken) ->
     source.store.prepare().await?;
     let relay = source.relay()?;
     health.set(&source.name, State::Serving);
-    tracing::info!(event = "source_up", source = source.name, "source served");
+    tracing::info!(
+        event = "source_up",
+        source = source.name,
+        "the relay serves this source"
+    );
     let (work, reap_after, stop) = (source.store.work.clone(), source.config.relay.reap_after, stop.clone());
     let running = async move { reaper::beside(&work, reap_after, Box::pin(relay.run(stop))).await }.in_current_span();
     tokio::spawn(running).await.unwrap_or_else(|error| {

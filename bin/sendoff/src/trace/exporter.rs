@@ -86,7 +86,7 @@ impl<E: SpanExporter> SpanExporter for Told<E> {
         let done = self.exporter.export(batch).await;
         match (&done, self.failing.swap(done.is_err(), Ordering::Relaxed)) {
             (Err(error), false) => {
-                tracing::warn!(event = "trace_export_failed", %error, "spans are lost until the collector works again");
+                tracing::warn!(event = "trace_export_failed", %error, "cannot export traces; spans are lost until the collector works again");
             }
             (Ok(()), true) => tracing::info!(event = "trace_export_works", "trace export works again"),
             (Err(_), true) | (Ok(()), false) => {}

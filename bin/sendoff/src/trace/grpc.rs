@@ -19,8 +19,8 @@ pub(super) fn grpc(config: &TraceConfig) -> Result<Built> {
                 ErrorKind::Invalid,
                 format!("the header {name:?} in [trace] cannot be sent"),
             )
-            .because("its value is not printable text")
-            .next_step("use printable text as its value")
+            .because("the value of the header is not printable text")
+            .next_step("use printable text as the value of the header")
         })?;
         metadata.insert(name, value);
     }

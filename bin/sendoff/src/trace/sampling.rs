@@ -25,8 +25,8 @@ pub(super) fn roots(configured: Option<f64>, variable: impl Fn(&str) -> Option<S
             let share = text.trim().parse::<f64>().ok();
             share.filter(|share| (0.0..=1.0).contains(share)).ok_or_else(|| {
                 Error::new(ErrorKind::Invalid, "OTEL_TRACES_SAMPLER_ARG is invalid")
-                    .because("it is not a number between 0 and 1")
-                    .next_step("correct it, or set sample in [trace]")
+                    .because("the value is not a number between 0 and 1")
+                    .next_step("correct the value, or set `sample` in [trace]")
             })
         }
         other => Err(Error::new(

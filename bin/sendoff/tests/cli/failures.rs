@@ -59,7 +59,7 @@ fn failures_are_grouped_and_a_group_is_retried(sandbox: Sandbox) {
     assert_eq!(audit["items"][0]["filter"]["group"], last);
     sandbox
         .run(["jobs", "retry", "--group", &last])
-        .fails_with_reason(2, &["jobs have no group"]);
+        .fails_with_reason(2, &["--group cannot be used with failed jobs"]);
 }
 
 fn a_group_in_retry_is_retried_by_retry(sandbox: Sandbox) {

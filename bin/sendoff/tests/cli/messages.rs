@@ -286,7 +286,7 @@ fn a_load_is_emitted_and_counted(sandbox: Sandbox) {
         .fails_with_reason(2, &["another filter"]);
     sandbox
         .run(["ls", "--after", "first"])
-        .fails_with_reason(2, &["not a cursor"]);
+        .fails_with_reason(2, &["invalid cursor"]);
 }
 
 fn lists_are_filtered_and_paged(sandbox: Sandbox) {

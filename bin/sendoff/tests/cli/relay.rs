@@ -178,7 +178,7 @@ fn a_relay_waits_for_a_database_that_is_away_and_stops_when_told() {
     let log = std::fs::File::create(sandbox.path("log")).unwrap();
     let mut relay = Running::start(sandbox.command(["relay", "--database", &url]).stderr(log));
     wait_until("it says that it waits", PATIENCE, || {
-        sandbox.read("log").contains("waiting for the database")
+        sandbox.read("log").contains("database unreachable")
     });
     relay.signal(Signal::TERM);
     assert_eq!(relay.end(PATIENCE).code(), Some(0));

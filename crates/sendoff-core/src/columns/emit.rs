@@ -8,8 +8,8 @@ use crate::Message;
 use crate::emit::{Dialect, Param};
 use crate::message::Schedule;
 
-/// A column that producers set, and the place of its parameter, from 0. A schedule has a second one behind it, for its
-/// delay.
+/// A column that producers set, with the index of its parameter, from 0. A schedule also uses the next parameter, for
+/// its delay.
 struct Emitted {
     column: &'static Column,
     place: usize,
@@ -36,7 +36,7 @@ pub(crate) fn values(message: &Message) -> Vec<Param<'_>> {
     values
 }
 
-/// The point in time that it is scheduled for.
+/// The point in time for which the message is scheduled.
 pub(super) fn at(message: &Message) -> Option<SystemTime> {
     match message.available {
         Some(Schedule::At(at)) => Some(at),
@@ -82,8 +82,8 @@ pub(crate) fn expand_emit(dialect: Dialect, sql: &str) -> String {
     })
 }
 
-/// What a statement writes. The one for many messages of MySQL, which reads them `of` a table, has no messages with an
-/// idempotency key or a schedule.
+/// What a statement writes. MySQL's statement for many messages, which reads them from the table `of`, has no messages
+/// with an idempotency key or a schedule.
 fn written(dialect: Dialect, of: Option<&str>) -> impl Iterator<Item = Emitted> {
     let is_plain = dialect == Dialect::Mysql && of.is_some();
     emitted().filter(move |e| !is_plain || (e.column.kind != Kind::Schedule && e.column.name != "idempotency_key"))
@@ -97,8 +97,8 @@ fn parameters() -> impl Iterator<Item = (usize, Kind, &'static str)> {
     })
 }
 
-/// The place of a parameter among the [values](crate::emit::Statement::params) of an emit statement for PostgreSQL: by the
-/// name of its column, or `delay`. For adapters that look into a statement instead of sending it.
+/// The index of a parameter among the [values](crate::emit::Statement::params) of an emit statement for PostgreSQL.
+/// `name` is the name of its column, or `delay`. For adapters that inspect a statement instead of sending it.
 pub fn parameter(name: &str) -> Option<usize> {
     parameters()
         .find(|(_, _, found)| *found == name)
@@ -126,7 +126,7 @@ fn in_json(kind: Kind) -> &'static str {
     }
 }
 
-/// The value of a column: out of a parameter, or out of one of many messages.
+/// The value of a column: a parameter, or a field of one of many messages.
 fn value(dialect: Dialect, of: Option<&str>, Emitted { column, place }: &Emitted) -> String {
     let (kind, place) = (column.kind, *place);
     let given = |place: usize, name: &str| match (dialect, of) {
@@ -167,7 +167,8 @@ fn postgres_time(micros: &str) -> String {
     format!("timestamptz 'epoch' + {micros} * interval '1 microsecond'")
 }
 
-/// Points in time are limited to the range of the column: beyond it, MySQL would store NULL.
+/// Converts a point in time to MySQL's type. It is limited to the range of the column: beyond the range, MySQL would
+/// store NULL.
 fn mysql_time(micros: &str) -> String {
     format!(
         "TIMESTAMPADD(MICROSECOND, GREATEST(LEAST({micros}, 253370764800000000), 0), \

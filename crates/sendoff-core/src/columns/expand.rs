@@ -3,7 +3,8 @@
 use super::{COLUMNS, Column, Kind};
 use crate::emit::Dialect;
 
-/// A statement of a store with the columns in it; [the module](super) lists the placeholders. Others stay.
+/// A statement of a store with its column placeholders replaced; [the module](super) lists the placeholders. Other text
+/// in braces stays.
 pub fn expand(dialect: Dialect, sql: &str) -> String {
     replace(sql, |alias, word| {
         let (word, given) = word.split_once(' ').unwrap_or((word, ""));
@@ -36,7 +37,7 @@ pub fn expand(dialect: Dialect, sql: &str) -> String {
     })
 }
 
-/// Replaces `{word}` and `{alias.word}` by what `list` says, and leaves the others.
+/// Replaces `{word}` and `{alias.word}` with the result of `list`. A word for which `list` returns `None` stays.
 pub(super) fn replace(sql: &str, list: impl Fn(Option<&str>, &str) -> Option<String>) -> String {
     let mut expanded = String::with_capacity(sql.len() + 512);
     let mut rest = sql;
@@ -80,7 +81,7 @@ fn qualified(dialect: Dialect, alias: Option<&str>, column: &str) -> String {
     }
 }
 
-/// As [`super::ColumnSource`] takes it.
+/// The SQL that reads the content of a column, in the form that [`super::ColumnSource`] expects.
 fn content(dialect: Dialect, column: &Column, plain: String) -> String {
     let name = column.name;
     match (dialect, column.kind) {
@@ -92,7 +93,7 @@ fn content(dialect: Dialect, column: &Column, plain: String) -> String {
     }
 }
 
-/// Long texts are cut where a table does not limit them.
+/// The SQL that reads a column for operators. Long texts are cut where the table does not limit them.
 fn shown(dialect: Dialect, column: &Column, plain: String) -> String {
     match (dialect, column.kind) {
         (Dialect::Postgres, Kind::Text) => format!("substr({plain}, 1, 1024) AS {}", column.name),

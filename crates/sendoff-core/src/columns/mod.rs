@@ -35,7 +35,7 @@ pub use time::{micros, time_at};
 use crate::Message;
 use crate::emit::Param;
 
-/// What a column holds, which decides its type in each dialect.
+/// The kind of value in a column. It decides the type of the column in each dialect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Id,
@@ -43,12 +43,13 @@ enum Kind {
     /// A JSON object of strings.
     Headers,
     Bytes,
-    /// 32 bits.
+    /// An integer of 32 bits.
     Integer,
-    /// 16 bits.
+    /// An integer of 16 bits.
     Small,
     Time,
-    /// A time that may be given as a delay, in a parameter of its own. Only the database uses it: readers do not need it.
+    /// A time that may be given as a delay, in a parameter of its own. Only the database uses it: readers do not need
+    /// it.
     Schedule,
 }
 
@@ -56,7 +57,7 @@ enum Kind {
 struct Column {
     name: &'static str,
     kind: Kind,
-    /// Its value in a message; `None` if the database sets it.
+    /// The column's value in a message; `None` if the database sets the value.
     value: Option<fn(&Message) -> Param<'_>>,
 }
 
@@ -68,8 +69,8 @@ const fn emitted(name: &'static str, kind: Kind, value: fn(&Message) -> Param<'_
     }
 }
 
-/// Every column that a message has in every table, in the order of the parameters of emit statements. A new one comes last.
-/// `lane` and `seq` are not among them: they say where a message is, not what it is.
+/// Every column that a message has in every table, in the order of the parameters of emit statements. A new column
+/// comes last. `lane` and `seq` are not in this list: they locate a message and are not part of it.
 static COLUMNS: &[Column] = &[
     emitted("id", Kind::Id, |message| Param::Uuid(message.id)),
     emitted("topic", Kind::Text, |message| {
@@ -111,7 +112,7 @@ static COLUMNS: &[Column] = &[
 ];
 
 position::positions! {
-    /// Where the columns of `{contents}` are in the rows of one statement.
+    /// The positions of the columns of `{contents}` in the rows of one statement.
     Positions {
         id, topic, payload, content_type, headers, key, aggregate_type, aggregate_id, schema_version, idempotency_key,
         expires_at, priority, max_attempts, created_at,
@@ -119,7 +120,7 @@ position::positions! {
 }
 
 position::positions! {
-    /// Where the columns that an operator is shown are in the rows of one statement.
+    /// The positions of the columns that operators see in the rows of one statement.
     ShownPositions {
         status, id, topic, sink, key, lane, seq, aggregate_type, aggregate_id, schema_version, idempotency_key, content_type,
         headers, has_headers, payload, payload_bytes, priority, attempts, max_attempts, last_error, detail, history,
@@ -132,17 +133,17 @@ fn optional(value: &Option<String>) -> Param<'_> {
 }
 
 impl Column {
-    /// Whether a copy of a row in another table takes it over unchanged.
+    /// Whether a copy of a row in another table has the same value in this column.
     fn is_copied(&self) -> bool {
         !matches!(self.name, "key" | "expires_at")
     }
 
-    /// Whether a reader needs it.
+    /// Whether a reader needs the column.
     fn is_read(&self) -> bool {
         self.kind != Kind::Schedule
     }
 
-    /// Whether it is shown to operators as it is.
+    /// Whether operators see the column unchanged.
     fn is_shown(&self) -> bool {
         matches!(self.kind, Kind::Id | Kind::Text | Kind::Integer | Kind::Small)
     }

@@ -1,8 +1,8 @@
-//! Where columns are in the rows of a statement: looked up by name, once per statement and not per row.
+//! The positions of columns in the rows of a statement: looked up by name, once per statement and not per row.
 
 use crate::{Error, ErrorKind, Result};
 
-/// The position of a column among these.
+/// The position of the column `name` in `names`.
 ///
 /// # Errors
 /// [`ErrorKind::Backend`] when there is none: the tables or functions are of another version than the program.
@@ -10,7 +10,7 @@ pub fn position(names: &[&str], name: &str) -> Result<usize> {
     let found = names.iter().position(|found| *found == name);
     found.ok_or_else(|| {
         Error::new(ErrorKind::Backend, format!("the database returned no column {name}"))
-            .because(format!("it returned {}", names.join(", ")))
+            .because(format!("it returned the columns {}", names.join(", ")))
             .next_step("run `sendoff migrate`: the outbox's tables and functions must have the version of this program")
     })
 }
@@ -27,7 +27,7 @@ macro_rules! positions {
         }
 
         impl $positions {
-            /// Looks all of them up, by the names of the columns of an answer.
+            /// Finds the positions of all columns by the column names of a query result.
             ///
             /// # Errors
             /// As [`position`].

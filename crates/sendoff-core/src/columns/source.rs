@@ -1,4 +1,4 @@
-//! A row of a database, as messages, jobs and views are read from it.
+//! A row of a database, from which messages, jobs and views are read.
 
 use std::time::SystemTime;
 
@@ -6,46 +6,48 @@ use uuid::Uuid;
 
 use crate::Headers;
 
-/// A row of a driver. A store implements it; [`Outgoing`](crate::Outgoing), [`Job`](crate::store::Job) and
-/// [`Stored`](crate::store::Stored) are read from it. An error says what a value is not, as in `is not UTF-8`.
+/// A row of a database driver. A store implements this trait; [`Outgoing`](crate::Outgoing), [`Job`](crate::store::Job)
+/// and [`Stored`](crate::store::Stored) are read from it. An error says what is wrong with the value, such as `is not
+/// UTF-8`.
 pub trait ColumnSource {
-    /// A text, or NULL.
+    /// Reads the text at position `at`; `None` for NULL.
     ///
     /// # Errors
     /// When the value is not text, or not UTF-8.
     fn text(&self, at: usize) -> Result<Option<&str>, &'static str>;
 
-    /// Bytes, or NULL.
+    /// Reads the bytes at position `at`; `None` for NULL.
     ///
     /// # Errors
     /// When the value is not bytes.
     fn bytes(&self, at: usize) -> Result<Option<&[u8]>, &'static str>;
 
-    /// An integer, or NULL.
+    /// Reads the integer at position `at`; `None` for NULL.
     ///
     /// # Errors
     /// When the value is not an integer.
     fn integer(&self, at: usize) -> Result<Option<i64>, &'static str>;
 
-    /// A point in time, or NULL.
+    /// Reads the point in time at position `at`; `None` for NULL.
     ///
     /// # Errors
     /// When the value is not a time.
     fn time(&self, at: usize) -> Result<Option<SystemTime>, &'static str>;
 
-    /// A UUID, for an operator: any of the usual formats. `None` when it is not one.
+    /// Reads the UUID at position `at`, in any of the usual formats, to show it to an operator. `None` when the value
+    /// is not a UUID.
     fn uuid(&self, at: usize) -> Option<Uuid> {
         Uuid::parse_str(self.text(at).ok()??).ok()
     }
 
-    /// A text for an operator, who has to see what cannot be read: what is not UTF-8 is replaced.
+    /// Reads the text at position `at`, to show it to an operator. Bytes that are not UTF-8 are replaced.
     fn lossy(&self, at: usize) -> Option<String> {
         let bytes = self.bytes(at).ok()??;
         Some(String::from_utf8_lossy(bytes).into_owned())
     }
 }
 
-/// Why a row is not a message, in words.
+/// Why a row is not a valid message, as text.
 pub(crate) type Unreadable = String;
 
 pub(crate) fn unreadable(name: &str, why: &str) -> Unreadable {
@@ -57,7 +59,7 @@ pub(crate) fn text(row: &impl ColumnSource, at: usize, name: &str) -> Result<Opt
     Ok(text.map(str::to_owned))
 }
 
-/// An integer of a smaller type, from `least` on.
+/// Reads an integer of a smaller type that is at least `least`.
 pub(crate) fn integer<T: TryFrom<i64>>(
     row: &impl ColumnSource,
     at: usize,
@@ -76,7 +78,7 @@ pub(crate) fn integer<T: TryFrom<i64>>(
         .ok_or_else(|| unreadable(name, &format!("is out of range: {least} to {most}")))
 }
 
-/// A JSON object of strings; NULL is an empty one.
+/// Reads headers from a JSON object of strings; NULL means no headers.
 pub(crate) fn headers(row: &impl ColumnSource, at: usize) -> Result<Headers, Unreadable> {
     match row.text(at).map_err(|why| unreadable("headers", why))? {
         None => Ok(Headers::new()),

@@ -20,15 +20,16 @@ use crate::Headers;
 /// # let _ = outbox;
 /// ```
 pub trait Context: Send + Sync + 'static {
-    /// Adds headers with the caller's context. Called once per emit, whatever its number of messages, on the caller's
-    /// thread and inside the span `emit`. `headers` holds what earlier contexts added.
+    /// Adds headers with the caller's context. The outbox calls it once per emit, whatever the number of messages, on
+    /// the caller's thread and inside the span `emit`. `headers` has the headers that earlier contexts added.
     ///
     /// A header that the message already has is not changed. A context cannot make an emit fail.
     fn capture(&self, headers: &mut Headers);
 }
 
-/// Adds captured headers to a message. The message's own headers win and are not mixed with those of another span: no
-/// captured `tracestate` next to its own `traceparent`, no captured Sentry baggage next to its own `sentry-trace`.
+/// Adds captured headers to a message. A header that the message already has is kept, and the trace headers of two
+/// spans are not mixed: a message with its own `traceparent` gets no captured `tracestate`, and a message with its own
+/// `sentry-trace` gets no captured Sentry baggage.
 pub(crate) fn add_captured(own: &mut Headers, captured: &Headers) {
     let own_trace = own.get(TRACEPARENT).is_some();
     let own_sentry = own.get(SENTRY_TRACE).is_some();

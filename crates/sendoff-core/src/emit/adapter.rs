@@ -24,7 +24,7 @@ use crate::BoxError;
     note = "turn on the adapter of your driver, as in `cargo add sendoff --features sqlx-postgres`"
 )]
 pub trait OutboxTx<Adapter> {
-    /// The SQL dialect of the database behind this transaction.
+    /// The SQL dialect of the transaction's database.
     fn dialect(&self) -> Dialect;
 
     /// Runs one of Sendoff's statements.

@@ -36,13 +36,13 @@ impl Default for OutboxBuilder {
 }
 
 impl OutboxBuilder {
-    /// Sets table names other than `outbox_…`.
+    /// Sets table names that do not start with `outbox_`, or a schema.
     pub fn names(mut self, names: Names) -> Self {
         self.names = names;
         self
     }
 
-    /// Emits jobs instead of messages: no relay delivers them, the application's own workers
+    /// Emits jobs instead of messages. No relay delivers jobs: the application's own workers
     /// [claim](crate::store::WorkStore) them. Everything else stays the same, including idempotency keys and schedules.
     pub fn jobs(mut self) -> Self {
         self.table = Table::Job;
@@ -62,16 +62,17 @@ impl OutboxBuilder {
         self
     }
 
-    /// Adds a hook that runs after a message's row was written, in the caller's transaction and before it commits. The
-    /// emit returns its error as [`crate::ErrorKind::Hook`], so that the caller rolls back. Hooks run in the order in
-    /// which they were added, for each stored message and not for duplicates; after an error no further hook runs.
+    /// Adds a hook that runs after a message's row was written, in the caller's transaction and before the commit. If
+    /// the hook fails, the emit fails with [`crate::ErrorKind::Hook`], so that the caller rolls back. Hooks run in the
+    /// order in which they were added, for each stored message and not for duplicates; after an error no further hook
+    /// runs.
     pub fn on_created(mut self, hook: impl Fn(&Message) -> Result<(), BoxError> + Send + Sync + 'static) -> Self {
         self.created.push(Created::Sync(Box::new(hook)));
         self
     }
 
-    /// [`OutboxBuilder::on_created`] for an asynchronous hook. The transaction stays open meanwhile, so the hook should
-    /// be fast.
+    /// Adds an asynchronous hook; see [`OutboxBuilder::on_created`]. The transaction stays open while the hook runs, so
+    /// the hook should be fast.
     ///
     /// ```
     /// use sendoff::Outbox;
@@ -95,7 +96,7 @@ impl OutboxBuilder {
         self
     }
 
-    /// Sets the wake source, shared with a relay in the same process.
+    /// Sets the wake source that the outbox shares with a relay in the same process.
     pub fn waker(mut self, waker: Waker) -> Self {
         self.waker = waker;
         self

@@ -4,8 +4,8 @@ use futures::future::BoxFuture;
 
 use crate::{BoxError, Error, ErrorKind, Message, Result};
 
-/// Runs after a message's row was written, inside the caller's transaction. The caller gets its error and decides
-/// whether to roll back.
+/// A hook that runs after a message's row was written, inside the caller's transaction. The caller gets the hook's
+/// error and decides whether to roll back.
 pub type CreatedHook = dyn Fn(&Message) -> Result<(), BoxError> + Send + Sync;
 
 /// An asynchronous [`CreatedHook`].
@@ -29,7 +29,7 @@ impl Created {
                 format!("a created hook rejected the message {}", message.id),
             )
             .because(error.to_string())
-            .next_step("the row is written: roll the transaction back, or commit it to send the message anyway")
+            .next_step("roll the transaction back; if you commit it, the message is sent, because its row is written")
             .with_source(error)
         })
     }

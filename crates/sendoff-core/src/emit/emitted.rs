@@ -1,4 +1,4 @@
-//! What came of an emit.
+//! The result of an emit.
 
 use std::error::Error as StdError;
 use std::{fmt, slice, vec};
@@ -13,20 +13,20 @@ use crate::{Error, ErrorKind, Message};
               `.on_duplicate(OnDuplicate::Fail)`; write `let _ =` for a message that cannot be a duplicate"]
 #[non_exhaustive]
 pub enum Emitted {
-    /// It will be delivered once the transaction commits.
+    /// The message is stored, and is delivered once the transaction commits.
     Stored {
-        /// Its id.
+        /// The id of the message.
         id: Uuid,
     },
-    /// Nothing was stored: its idempotency key was used within the deduplication window.
+    /// Nothing was stored: the message's idempotency key was used within the deduplication window.
     Duplicate {
-        /// The id of the message that used it.
+        /// The id of the message that used the idempotency key first.
         first: Uuid,
     },
 }
 
 impl Emitted {
-    /// The id of the message that is, or was, delivered.
+    /// The id of the message that will be delivered. For a duplicate: the id of the first message.
     pub fn id(self) -> Uuid {
         match self {
             Self::Stored { id } => id,
@@ -34,7 +34,7 @@ impl Emitted {
         }
     }
 
-    /// Whether it was a duplicate.
+    /// Whether the message was a duplicate.
     pub fn is_duplicate(self) -> bool {
         matches!(self, Self::Duplicate { .. })
     }
@@ -51,7 +51,7 @@ impl EmittedMany {
         Self(emitted)
     }
 
-    /// Whether a message was not stored because it is a duplicate.
+    /// Whether at least one message is a duplicate, and so was not stored.
     pub fn has_duplicates(&self) -> bool {
         self.0.iter().any(|emitted| emitted.is_duplicate())
     }
@@ -100,7 +100,7 @@ impl<'a> IntoIterator for &'a EmittedMany {
     }
 }
 
-/// What came of every message of an emit that failed with [`ErrorKind::Duplicate`]: the source of that error.
+/// The result for every message of an emit that failed with [`ErrorKind::Duplicate`]. It is the source of that error.
 ///
 /// The messages that are no duplicates are written. The transaction is still usable: commit it to send them, or roll it
 /// back.
@@ -118,7 +118,7 @@ impl<'a> IntoIterator for &'a EmittedMany {
 pub struct Duplicates(EmittedMany);
 
 impl Duplicates {
-    /// The results behind an error of an emit; `None` if duplicates are not its reason.
+    /// The results from an error of an emit; `None` if the error is not about duplicates.
     pub fn of(error: &Error) -> Option<&Self> {
         error.source()?.downcast_ref()
     }

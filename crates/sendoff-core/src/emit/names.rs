@@ -51,12 +51,12 @@ impl Names {
         })
     }
 
-    /// The schema, if one is set.
+    /// The schema of the tables, if one is set.
     pub fn schema(&self) -> Option<&str> {
         self.schema.as_deref()
     }
 
-    /// The prefix.
+    /// The prefix of the table names.
     pub fn prefix(&self) -> &str {
         &self.prefix
     }
@@ -85,7 +85,7 @@ impl Names {
         rendered
     }
 
-    /// The full name of one table in SQL.
+    /// The full name of a table in SQL.
     pub fn table(&self, table: &str) -> String {
         self.render(&format!("outbox_{table}"))
     }
@@ -105,7 +105,7 @@ fn check_identifier(what: &str, text: &str) -> Result<()> {
     }
     Err(
         Error::new(ErrorKind::Invalid, format!("the {what} {text:?} is invalid"))
-            .because("it is used unquoted in SQL")
+            .because("the name is used unquoted in SQL")
             .next_step("use 1 to 30 lower-case letters, digits and underscores, not starting with a digit"),
     )
 }

@@ -52,22 +52,22 @@ impl fmt::Debug for Outbox {
 }
 
 impl Outbox {
-    /// The outbox with the default table names.
+    /// An outbox with the default table names.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// An outbox with other names, limits or hooks.
+    /// A builder, for an outbox with other names, limits or hooks.
     pub fn builder() -> OutboxBuilder {
         OutboxBuilder::default()
     }
 
-    /// Where its tables are.
+    /// The names of the outbox's tables.
     pub fn names(&self) -> &Names {
         &self.0.names
     }
 
-    /// The wake source of this outbox: pass it to a relay in the same process.
+    /// The wake source of this outbox. A relay in the same process can use it.
     pub fn waker(&self) -> &Waker {
         &self.0.waker
     }
@@ -148,7 +148,7 @@ impl Outbox {
             .unwrap_or_else(|| Err(driver_is_async()))
     }
 
-    /// The message with the context headers that an emit would add, for messages that are not sent by the outbox.
+    /// The message with the context headers that an emit would add. For messages that the outbox does not emit itself.
     #[must_use]
     pub fn with_context(&self, message: impl Into<Message>) -> Message {
         let mut message = message.into();
@@ -202,7 +202,8 @@ impl Outbox {
         }
     }
 
-    /// The ids that hold the idempotency keys of the messages, or their own ids, in order.
+    /// Emits on PostgreSQL. Returns an id for each message, in order: its own id, or for a duplicate the id of the
+    /// first message.
     async fn emit_postgres<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.postgres;
         let own_ids = || messages.iter().map(|message| message.id).collect();
@@ -224,8 +225,9 @@ impl Outbox {
         Ok(own_ids())
     }
 
-    /// As [`Self::emit_postgres`]. SQLite runs in this process: a second statement costs no round trip, and the
-    /// transaction holds the write lock, so that no other writer comes between taking the key and emitting.
+    /// Emits on SQLite, and returns ids as [`Self::emit_postgres`]. SQLite runs in this process, so a second statement
+    /// costs no round trip. The transaction holds the write lock, so no other writer comes between taking the key and
+    /// emitting.
     async fn emit_sqlite<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.sqlite;
         if messages.len() > 1 && messages.iter().all(|message| message.idempotency_key.is_none()) {
@@ -250,8 +252,8 @@ impl Outbox {
         Ok(holders)
     }
 
-    /// As [`Self::emit_postgres`]. A message with an idempotency key or a schedule takes its own statement, a procedure
-    /// call: MySQL has no statement that both writes and returns rows.
+    /// Emits on MySQL, and returns ids as [`Self::emit_postgres`]. A message with an idempotency key or a schedule
+    /// needs its own statement, a procedure call: MySQL has no statement that both writes and returns rows.
     async fn emit_mysql<A, Tx: OutboxTx<A>>(&self, tx: &mut Tx, messages: &[Message]) -> Result<Vec<Uuid>> {
         let texts = &self.0.mysql;
         let mut holders = Vec::with_capacity(messages.len());
@@ -278,12 +280,12 @@ impl Outbox {
     }
 }
 
-/// Whether a plain INSERT writes the message.
+/// Whether a plain INSERT can write the message.
 fn is_plain(message: &Message) -> bool {
     message.idempotency_key.is_none() && message.available.is_none()
 }
 
-/// Whether the message has a delay, which counts from the statement.
+/// Whether the message has a delay. A delay counts from the statement.
 fn is_delayed(message: &Message) -> bool {
     matches!(message.available, Some(Schedule::In(delay)) if !delay.is_zero())
 }
@@ -309,7 +311,7 @@ async fn run<A, Tx: OutboxTx<A>>(
         .map_err(|error| {
             Error::new(ErrorKind::Backend, "cannot write the message to the outbox")
                 .because(said_by(&*error))
-                .next_step("roll back; if the table is missing, run `sendoff migrate`; if denied, grant the emit role")
+                .next_step("roll back; if the table is missing, run `sendoff migrate`; if access is denied, grant the emit role")
                 .with_source(error)
         })
 }
@@ -319,12 +321,12 @@ fn answer_is_short(message: &Message) -> Error {
         ErrorKind::Backend,
         format!("the database did not confirm message {}", message.id),
     )
-    .because("its answer has too few rows")
-    .next_step("roll back and emit again; check that the outbox's functions and tables are of one version")
+    .because("the answer of the database has too few rows")
+    .next_step("roll back and emit again; if it happens again, check the tables with `sendoff migrate status`")
 }
 
 fn driver_is_async() -> Error {
     Error::new(ErrorKind::Unsupported, "a blocking emit cannot wait")
-        .because("the driver or a created hook is asynchronous")
-        .next_step("roll back, and use emit(…).await")
+        .because("the driver, or a hook registered with `on_created_async`, is asynchronous")
+        .next_step("roll back, and call `emit(…).await` instead")
 }

@@ -9,7 +9,7 @@ use crate::columns::{expand_emit, values};
 /// A value to bind.
 #[derive(Debug, Clone)]
 pub enum Param<'a> {
-    /// A UUID; text in hyphenated form where the database has no such type.
+    /// A UUID. On a database without a UUID type: text with hyphens.
     Uuid(Uuid),
     /// Text, or NULL.
     Text(Option<std::borrow::Cow<'a, str>>),
@@ -44,18 +44,18 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The text, with the dialect's own placeholders. It is the same for every call of a verb, so that drivers can
-    /// cache it.
+    /// The SQL text, with the placeholders of the dialect. Every call of a verb has the same text, so that drivers can
+    /// cache the statement.
     pub fn sql(&self) -> &'a str {
         self.sql
     }
 
-    /// The values.
+    /// The values to bind, in order.
     pub fn params(&self) -> &[Param<'a>] {
         &self.params
     }
 
-    /// Whether it returns rows with an id in the first column.
+    /// Whether the statement returns rows with an id in the first column.
     pub fn returns_ids(&self) -> bool {
         self.returns_ids
     }
@@ -98,13 +98,13 @@ impl Texts {
     }
 }
 
-/// The table of the statements. Both tables have the producer's columns, a trigger for idempotency keys and schedules,
-/// and a routine that returns the holder of a key, so the texts differ only in names.
+/// The table that the statements write to. Both tables have the producer's columns, a trigger for idempotency keys and
+/// schedules, and a routine that returns the holder of a key, so the texts differ only in names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Table {
-    /// Messages, for the relay.
+    /// The table of messages, for the relay.
     Message,
-    /// Jobs, for workers.
+    /// The table of jobs, for workers.
     Job,
 }
 

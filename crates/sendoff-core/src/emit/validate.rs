@@ -5,7 +5,7 @@ use crate::{Error, ErrorKind, Headers, Message, Result};
 /// The longest topic, key, idempotency key, content type or aggregate name, in bytes.
 const LONGEST_NAME: usize = 1024;
 
-/// The most headers, and the most bytes of headers as JSON, that every database accepts.
+/// The largest number of headers, and the most bytes of headers as JSON, that every database accepts.
 const MOST_HEADERS: usize = 256;
 const HEADER_BYTES: usize = 64 << 10;
 
@@ -30,10 +30,10 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
             format!("the payload of {:?} is too large", message.topic),
         )
         .because(format!(
-            "it has {} bytes and the limit is {max_payload_bytes}",
+            "the payload has {} bytes and the limit is {max_payload_bytes}",
             message.payload.len()
         ))
-        .next_step("store it elsewhere and send a reference, or raise max_payload_bytes"));
+        .next_step("store the data elsewhere and send a reference, or raise max_payload_bytes"));
     }
     if message.max_attempts == Some(0) || message.max_attempts.is_some_and(|limit| i16::try_from(limit).is_err()) {
         return Err(Error::new(ErrorKind::Invalid, "max_attempts is out of range").next_step("use 1 to 32767"));
@@ -44,7 +44,7 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
 fn headers(headers: &Headers) -> Result<()> {
     let too_large = |has: usize, what: &str, limit: usize| {
         Error::new(ErrorKind::Invalid, "the headers are too large")
-            .because(format!("they have {has} {what} and the limit is {limit}"))
+            .because(format!("the headers have {has} {what} and the limit is {limit}"))
             .next_step("put large values into the payload")
     };
     if headers.len() > MOST_HEADERS {
@@ -68,8 +68,11 @@ fn name(what: &str, text: Option<&str>) -> Result<()> {
     }
     if text.len() > LONGEST_NAME {
         return Err(Error::new(ErrorKind::Invalid, format!("the {what} is too long"))
-            .because(format!("it has {} bytes and the limit is {LONGEST_NAME}", text.len()))
-            .next_step("shorten it, or use a hash of it"));
+            .because(format!(
+                "the text has {} bytes and the limit is {LONGEST_NAME}",
+                text.len()
+            ))
+            .next_step("use a shorter text, or a hash of the text"));
     }
     if text.contains('\0') {
         return Err(nul(what));
@@ -79,7 +82,7 @@ fn name(what: &str, text: Option<&str>) -> Result<()> {
 
 fn nul(what: &str) -> Error {
     Error::new(ErrorKind::Invalid, format!("the {what} contains a NUL character"))
-        .because("databases cannot store it in text")
+        .because("databases cannot store NUL in text")
         .next_step("put binary data into the payload")
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 use super::{Message, OnDuplicate};
 use crate::Result;
 
-/// Something that happened to an aggregate; becomes a [`Message`].
+/// Something that happened to an aggregate; it becomes a [`Message`].
 ///
 /// The ordering key and the idempotency key both default to `aggregate_type:aggregate_id`: at most one event of a type
 /// for an aggregate within the deduplication window, in order. A second one fails with [`crate::ErrorKind::Duplicate`] and
@@ -54,7 +54,7 @@ impl Event {
         Ok(self)
     }
 
-    /// Sets an ordering key other than the aggregate.
+    /// Sets an ordering key, instead of the aggregate.
     #[must_use]
     pub fn key(mut self, key: impl ToString) -> Self {
         self.message.key = Some(key.to_string());
@@ -68,8 +68,8 @@ impl Event {
         self
     }
 
-    /// Sets an idempotency key of the application's own, such as the id of a request. A duplicate by it is reported,
-    /// unless [`Event::on_duplicate`] says otherwise.
+    /// Sets an idempotency key that the application chooses, such as the id of a request. A duplicate with this key is
+    /// reported, unless [`Event::on_duplicate`] says otherwise.
     #[must_use]
     pub fn idempotency_key(mut self, key: impl ToString) -> Self {
         self.message = self.message.idempotency_key(key);
@@ -83,8 +83,8 @@ impl Event {
         self
     }
 
-    /// Chooses between a report and an error for a duplicate. Without a choice, a duplicate by the derived key is an
-    /// error, and a duplicate by a key of the application's own is reported.
+    /// Chooses whether a duplicate is reported or an error. Without a choice, a duplicate with the derived key is an
+    /// error, and a duplicate with an own key is reported.
     #[must_use]
     pub fn on_duplicate(mut self, choice: OnDuplicate) -> Self {
         self.message = self.message.on_duplicate(choice);

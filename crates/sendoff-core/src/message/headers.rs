@@ -17,32 +17,32 @@ impl Headers {
         Self::default()
     }
 
-    /// Sets `name`, replacing its old value.
+    /// Sets the header `name`, replacing its old value.
     pub fn insert(&mut self, name: impl Into<String>, value: impl Into<String>) {
         self.0.insert(name.into(), value.into());
     }
 
-    /// The value of `name`.
+    /// The value of the header `name`.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.0.get(name).map(String::as_str)
     }
 
-    /// Whether there are none.
+    /// Whether there are no headers.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// How many there are.
+    /// The number of headers.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// All of them, sorted by name.
+    /// All headers, sorted by name.
     pub fn iter(&self) -> btree_map::Iter<'_, String, String> {
         self.0.iter()
     }
 
-    /// The JSON object that stores keep; `None` when there are no headers.
+    /// The headers as the JSON object that stores keep; `None` when there are no headers.
     pub fn to_json(&self) -> Option<String> {
         if self.0.is_empty() {
             return None;
@@ -60,7 +60,7 @@ impl Headers {
             // The source error may quote a value, and a header may contain a secret, so only its position is printed.
             Error::new(ErrorKind::Invalid, "the headers are not a JSON object of strings")
                 .because(format!("line {}, column {}", error.line(), error.column()))
-                .next_step("store them as {\"name\": \"value\"} or leave them NULL")
+                .next_step("store headers as {\"name\": \"value\"}, or leave the column NULL")
         })
     }
 }

@@ -11,14 +11,14 @@ use crate::{Error, ErrorKind, Result};
 
 /// What to do if a message with the same topic and idempotency key was emitted within the deduplication window.
 ///
-/// Unless the application chooses, a duplicate by a key of the application's own is reported, and a duplicate by the
-/// derived key of an [`Event`](super::Event) fails: nobody asked for that key, so nobody would look for the report.
+/// Unless the application chooses, a duplicate by an own key is reported. A duplicate by the derived key of an
+/// [`Event`](super::Event) fails: the application did not choose that key, so it would hardly check for a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnDuplicate {
-    /// Nothing is stored and [`crate::Emitted::Duplicate`] names the first message.
+    /// Nothing is stored, and [`crate::Emitted::Duplicate`] has the id of the first message.
     Report,
-    /// Nothing is stored and emitting fails with [`ErrorKind::Duplicate`]. The transaction is still usable.
+    /// Nothing is stored, and the emit fails with [`ErrorKind::Duplicate`]. The transaction is still usable.
     Fail,
 }
 
@@ -26,9 +26,9 @@ pub enum OnDuplicate {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Schedule {
-    /// At a point in time.
+    /// The message becomes available at a point in time.
     At(SystemTime),
-    /// This long after the emitting statement, by the database's clock.
+    /// The message becomes available this long after the emitting statement, by the database's clock.
     In(Duration),
 }
 
@@ -62,7 +62,7 @@ pub struct Message {
     pub(crate) aggregate_id: Option<String>,
     pub(crate) schema_version: Option<i32>,
     pub(crate) idempotency_key: Option<String>,
-    /// Whether the idempotency key is the aggregate, and was not chosen.
+    /// Whether the idempotency key is the aggregate, and not chosen by the application.
     pub(crate) has_derived_key: bool,
     pub(crate) on_duplicate: Option<OnDuplicate>,
     pub(crate) available: Option<Schedule>,
@@ -91,7 +91,7 @@ impl Message {
                 ErrorKind::Invalid,
                 format!("the payload of {topic:?} does not serialise"),
             )
-            .because("its Serialize implementation failed")
+            .because("the Serialize implementation of the payload failed")
             .next_step("check for maps with keys that are not strings")
             .with_source(error)),
         }
@@ -118,7 +118,7 @@ impl Message {
         }
     }
 
-    /// Replaces the payload by these bytes; the content type stays. For builders that know the payload last.
+    /// Replaces the payload with these bytes; the content type stays. For builders that know the payload last.
     #[must_use]
     pub fn replace_payload(mut self, payload: impl Into<Bytes>) -> Self {
         self.payload = payload.into();
@@ -139,7 +139,7 @@ impl Message {
         self
     }
 
-    /// Sets its aggregate. An [`Event`](super::Event) has one from the start, and derives its keys from it.
+    /// Sets the aggregate of the message. An [`Event`](super::Event) always has one, and derives its keys from it.
     #[must_use]
     pub fn aggregate(mut self, aggregate_type: impl Into<String>, aggregate_id: impl ToString) -> Self {
         self.aggregate_type = Some(aggregate_type.into());
@@ -154,7 +154,7 @@ impl Message {
         self
     }
 
-    /// Adds many headers.
+    /// Adds several headers.
     #[must_use]
     pub fn headers(mut self, headers: Headers) -> Self {
         for (name, value) in &headers {
@@ -180,14 +180,14 @@ impl Message {
         self
     }
 
-    /// Chooses between a report and an error for a duplicate.
+    /// Chooses whether a duplicate is reported or an error.
     #[must_use]
     pub fn on_duplicate(mut self, choice: OnDuplicate) -> Self {
         self.on_duplicate = Some(choice);
         self
     }
 
-    /// Whether emitting it fails if it is a duplicate.
+    /// Whether emitting this message fails if it is a duplicate.
     pub(crate) fn fails_as_duplicate(&self) -> bool {
         match self.on_duplicate {
             Some(OnDuplicate::Fail) => true,
@@ -196,30 +196,31 @@ impl Message {
         }
     }
 
-    /// Delivers it no sooner than this point in time.
+    /// Delivers the message no sooner than this point in time.
     #[must_use]
     pub fn available_at(mut self, at: SystemTime) -> Self {
         self.available = Some(Schedule::At(at));
         self
     }
 
-    /// Delivers it no sooner than this long from now, by the database's clock.
+    /// Delivers the message no sooner than this long from now, by the database's clock.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Self {
         self.available = Some(Schedule::In(delay));
         self
     }
 
-    /// Does not deliver it after this point in time: it becomes a dead letter with the reason `expired`. If an operator
-    /// retries it then, it is still delivered.
+    /// Does not deliver the message after this point in time: it becomes a dead letter with the reason `expired`. If an
+    /// operator then retries it, it is delivered without an expiry.
     #[must_use]
     pub fn expires_at(mut self, at: SystemTime) -> Self {
         self.expires_at = Some(at);
         self
     }
 
-    /// Above 0 is delivered before others, below 0 after others; the order within a key is kept. The priority does not
-    /// apply to messages that are scheduled or were tried before: their due time decides.
+    /// Sets the priority. Above 0, the message is delivered before others; below 0, after others. The order within a
+    /// key is kept. The priority does not apply to messages that are scheduled or were tried before: their due time
+    /// decides.
     #[must_use]
     pub fn priority(mut self, priority: i16) -> Self {
         self.priority = priority;
@@ -240,37 +241,37 @@ impl Message {
         self
     }
 
-    /// Its id.
+    /// The message's id.
     pub fn id(&self) -> Uuid {
         self.id
     }
 
-    /// Its topic, which routes match.
+    /// The message's topic, which routes match.
     pub fn topic(&self) -> &str {
         &self.topic
     }
 
-    /// Its payload.
+    /// The message's payload.
     pub fn payload(&self) -> &Bytes {
         &self.payload
     }
 
-    /// Its headers.
+    /// The message's headers.
     pub fn headers_ref(&self) -> &Headers {
         &self.headers
     }
 
-    /// Its ordering key.
+    /// The message's ordering key.
     pub fn ordering_key(&self) -> Option<&str> {
         self.key.as_deref()
     }
 
-    /// Its idempotency key.
+    /// The message's idempotency key.
     pub fn idempotency(&self) -> Option<&str> {
         self.idempotency_key.as_deref()
     }
 
-    /// When it becomes available; `None`: immediately.
+    /// When the message becomes available; `None`: immediately.
     pub fn schedule(&self) -> Option<Schedule> {
         self.available
     }

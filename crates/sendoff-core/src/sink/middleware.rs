@@ -1,4 +1,4 @@
-//! The application's code around publishing.
+//! Middleware: code of the application around publishing.
 
 use std::sync::Arc;
 
@@ -46,7 +46,7 @@ use async_trait::async_trait;
 /// ```
 #[async_trait]
 pub trait Middleware: Send + Sync + 'static {
-    /// Publishes a batch, usually with [`Next::publish`].
+    /// Publishes a batch. Most middleware calls [`Next::publish`].
     async fn publish(&self, batch: &[Arc<Outgoing>], next: Next<'_>) -> Vec<Outcome>;
 }
 
@@ -72,7 +72,7 @@ impl<'a> Next<'a> {
         self.name
     }
 
-    /// Passes a batch on. An empty batch does not reach the sink.
+    /// Passes a batch to the rest of the chain. An empty batch does not reach the sink.
     pub async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome> {
         if batch.is_empty() {
             return Vec::new();

@@ -21,7 +21,7 @@ pub struct Reason {
 }
 
 impl Reason {
-    /// A reason with this text.
+    /// A reason with the given text.
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
@@ -29,19 +29,19 @@ impl Reason {
         }
     }
 
-    /// Adds the delay that the sink asked for before the next attempt.
+    /// Adds the delay before the next attempt that the sink asked for.
     #[must_use]
     pub fn retry_after(mut self, delay: Duration) -> Self {
         self.retry_after = Some(delay);
         self
     }
 
-    /// The text.
+    /// The text of the reason.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The delay that the sink asked for.
+    /// The delay before the next attempt that the sink asked for.
     pub fn asked_delay(&self) -> Option<Duration> {
         self.retry_after
     }
@@ -58,32 +58,34 @@ impl<T: Into<String>> From<T> for Reason {
 pub enum Outcome {
     /// The sink confirmed the message.
     Delivered,
-    /// It failed and may succeed later: it is charged an attempt and retried.
+    /// The attempt failed and may succeed later: the message is charged an attempt and retried.
     Temporary(Reason),
-    /// It can never succeed: it becomes a dead letter immediately.
+    /// The message can never be delivered: it becomes a dead letter immediately.
     Permanent(Reason),
-    /// It may or may not have arrived: it is sent again with the same id as soon as the sink answers for other
+    /// The message may or may not have arrived: it is sent again with the same id as soon as the sink answers for other
     /// messages. No attempt is charged, unless this message had an unknown outcome before and the sink answered for
     /// others in between.
     Unknown(Reason),
     /// The whole sink is down: no attempt is charged, and the message waits for the sink. It has not arrived, unless
     /// the far side reported that it stopped reading while the message was being sent.
     SinkDown(Reason),
-    /// It was not tried because it is too early: no attempt is charged, and it is tried after [`Reason::retry_after`].
-    /// This says nothing about the sink. Later messages of its key continue, as behind a scheduled message.
+    /// The message was not tried because it is too early: no attempt is charged, and it is tried after
+    /// [`Reason::retry_after`]. This says nothing about the sink. Later messages with the same key are delivered in the
+    /// meantime, as behind a scheduled message.
     NotYet(Reason),
 }
 
 /// Limits of a sink that override the relay's settings.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// The most messages per batch.
+    /// The largest number of messages per batch.
     pub batch: Option<usize>,
-    /// How long a batch may take before its outcome is unknown, even if the settings allow less.
+    /// Minimum batch timeout. The relay uses the larger of this and its own `timeout`; after it, the outcome is
+    /// unknown.
     pub timeout: Option<Duration>,
 }
 
-/// Where messages are delivered.
+/// A system that messages are sent to.
 ///
 /// # Duties
 /// - [`publish`](Sink::publish) returns exactly one outcome per message, in the order of the batch.
@@ -96,15 +98,15 @@ pub struct Limits {
 /// The relay never hands a sink two messages of one ordering key at the same time.
 #[async_trait]
 pub trait Sink: Send + Sync + 'static {
-    /// Delivers a batch.
+    /// Sends a batch of messages, and returns one outcome for each.
     async fn publish(&self, batch: &[Arc<Outgoing>]) -> Vec<Outcome>;
 
-    /// Limits that override the relay's settings; none by default.
+    /// The limits of this sink that override the relay's settings; none by default.
     fn limits(&self) -> Limits {
         Limits::default()
     }
 
-    /// Checks that the sink can be reached, without sending anything.
+    /// Checks that the sink can be reached, without sending a message.
     ///
     /// # Errors
     /// Why the sink cannot be used, with advice.
@@ -112,6 +114,6 @@ pub trait Sink: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Flushes and closes connections. Called once, when the relay stops.
+    /// Flushes and closes the sink's connections. The relay calls it once, when it stops.
     async fn close(&self) {}
 }

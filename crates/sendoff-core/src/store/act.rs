@@ -2,35 +2,35 @@
 
 use super::{Filter, RowRef};
 
-/// An action of an operator; the audit has the name of its command.
+/// An action of an operator. The audit stores the name of its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// Waiting messages become due.
+    /// Makes waiting messages due now.
     Retry,
-    /// Waiting messages become due; attempts are reset to 0.
+    /// Makes waiting messages due now, and resets their attempts to 0.
     Reset,
-    /// Dead letters are retried.
+    /// Retries dead letters.
     RetryDead,
-    /// Dead letters are deleted.
+    /// Deletes dead letters.
     DiscardDead,
-    /// The followers of a key's dead letters continue.
+    /// Releases a key: messages behind its dead letters become due.
     ReleaseKey,
-    /// A topic or a sink is paused.
+    /// Pauses a topic or a sink.
     Pause,
-    /// A pause ends.
+    /// Ends a pause.
     Resume,
-    /// Lanes and jobs of vanished relays and workers are freed.
+    /// Frees the lanes and jobs of relays and workers that are gone.
     Reap,
-    /// Old rows are deleted.
+    /// Deletes old rows.
     CleanUp,
-    /// Failed jobs are retried.
+    /// Retries failed jobs.
     RetryJobs,
-    /// Failed jobs are deleted.
+    /// Deletes failed jobs.
     DiscardJobs,
 }
 
 impl Action {
-    /// The name in the audit.
+    /// The name of the action in the audit.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -48,9 +48,9 @@ impl Action {
     }
 }
 
-/// A command of an operator. It may take several batches, each in its own transaction. They share one audit row, to
-/// which every batch adds its count, so that the row is right even if the command is interrupted. All batches have the
-/// same action and filter; a store may refuse to add others to the row.
+/// A command of an operator. It may take several batches, each in its own transaction. All batches share one audit row
+/// and add their counts to it, so that the row is right even if the command is interrupted. All batches have the same
+/// action and filter; a store may refuse to add others to the row.
 #[derive(Debug, Clone)]
 pub struct Command {
     who: String,
@@ -66,17 +66,17 @@ impl Command {
         }
     }
 
-    /// Who runs it.
+    /// The operator who runs the command.
     pub fn who(&self) -> &str {
         &self.who
     }
 
-    /// Its audit row, once a batch has written it.
+    /// The number of the command's audit row, once a batch has written it.
     pub fn row(&self) -> Option<i64> {
         self.row
     }
 
-    /// Sets its audit row. A store calls this when the first batch is committed.
+    /// Sets the number of the command's audit row. A store calls this when the first batch is committed.
     pub fn is_noted(&mut self, row: i64) {
         self.row = Some(row);
     }
@@ -85,19 +85,19 @@ impl Command {
 /// Options for making waiting messages due.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RetryOptions {
-    /// Reset attempts to 0.
+    /// Whether to reset attempts to 0.
     pub reset: bool,
-    /// Also scheduled messages, which were not tried yet.
+    /// Whether to include scheduled messages, which were not tried yet.
     pub scheduled: bool,
 }
 
 impl RetryOptions {
-    /// The action of these options.
+    /// The action that these options ask for.
     pub fn action(self) -> Action {
         if self.reset { Action::Reset } else { Action::Retry }
     }
 
-    /// The request, as JSON for the audit.
+    /// The request as JSON, for the audit.
     pub fn asked(self, filter: &Filter) -> serde_json::Value {
         let mut asked = serde_json::json!(filter);
         if self.scheduled {
@@ -107,7 +107,7 @@ impl RetryOptions {
     }
 }
 
-/// The result of one batch.
+/// The result of one batch of a retry.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct RetriedBatch {
     /// How many messages became due.
@@ -116,7 +116,7 @@ pub struct RetriedBatch {
     pub next: Option<RowRef>,
 }
 
-/// The result of reaping.
+/// The number of freed lanes and reaped jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Reaped {
     /// Freed lanes of relays whose lease has run out.
@@ -125,7 +125,7 @@ pub struct Reaped {
     pub jobs: u64,
 }
 
-/// How many rows there are to clean up.
+/// How many rows a clean-up would delete, and how many there are.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CleanCount {
     /// Rows past their retention.
@@ -137,8 +137,8 @@ pub struct CleanCount {
 /// The result of one batch of a clean-up.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cleaned {
-    /// Deleted rows.
+    /// Number of deleted rows.
     pub deleted: u64,
-    /// Whether there may be more old rows.
+    /// Whether there may be more rows to delete.
     pub more: bool,
 }

@@ -1,10 +1,10 @@
-//! Emitting in the store's own transaction, for callers that have none.
+//! Emits in the store's own transaction, for callers without a transaction.
 
 use async_trait::async_trait;
 
 use crate::{Emitted, Message, Result};
 
-/// Opens transactions to emit in. Applications use the adapter crates with their own transactions instead.
+/// Opens transactions for emitting. Applications use the adapter crates with their own transactions instead.
 #[async_trait]
 pub trait EmitStore: Send + Sync {
     /// Begins a transaction.
@@ -23,13 +23,13 @@ pub trait EmitTransaction: Send {
     /// As there.
     async fn emit(&mut self, messages: &[Message]) -> Result<Vec<Emitted>>;
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
     /// After an error it is unknown whether the messages exist.
     async fn commit(self: Box<Self>) -> Result<()>;
 
-    /// Rolls back: the messages never existed.
+    /// Rolls the transaction back: no message was emitted.
     ///
     /// # Errors
     /// Errors of the database; the transaction has still ended.

@@ -2,17 +2,17 @@
 
 use serde::{Deserialize, Serialize};
 
-/// The figures of one relay. They are written every second or so and never decide anything.
+/// The figures of one relay, for operators only: nothing is decided by them. A relay writes them about every second.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figures {
-    /// Those of the relay as a whole; `None` if they have not changed.
+    /// The figures of the relay as a whole; `None` if they have not changed.
     pub relay: Option<RelayFigures>,
-    /// Those of its sinks, by name; sinks without a change are left out.
+    /// The figures of the relay's sinks, by name. Sinks without a change are left out.
     pub sinks: Vec<(String, SinkFigures)>,
 }
 
 impl Figures {
-    /// One row per sink, with the figures as JSON. The sink of the relay's own row is empty.
+    /// The figures as rows: the sink and its figures as JSON. The sink of the relay's own row is empty.
     pub fn rows(&self) -> Vec<(String, String)> {
         let relay = self.relay.iter().map(|figures| (String::new(), text(figures)));
         let sinks = self.sinks.iter().map(|(sink, figures)| (sink.clone(), text(figures)));
@@ -24,22 +24,22 @@ fn text(figures: &impl Serialize) -> String {
     serde_json::to_string(figures).unwrap_or_default()
 }
 
-/// Per second, over the last minute.
+/// Rates per second, over the last minute.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Rates {
-    /// Messages that were read for the first time.
+    /// Messages read for the first time, per second.
     pub read: f64,
-    /// Deliveries that sinks confirmed.
+    /// Deliveries that sinks confirmed, per second.
     pub delivered: f64,
-    /// Deliveries that will be tried again.
+    /// Failed attempts after which a delivery is tried again, per second.
     pub retried: f64,
-    /// Deliveries that became dead letters.
+    /// Deliveries that became dead letters, per second.
     pub dead: f64,
 }
 
 impl Rates {
-    /// The rates of two relays together.
+    /// The sum of two relays' rates.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         Self {
@@ -55,47 +55,47 @@ impl Rates {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RelayFigures {
-    /// The lanes that it holds.
+    /// The number of lanes that the relay holds.
     pub lanes: u64,
-    /// Messages in flight.
+    /// The number of messages that the relay has in flight.
     pub in_flight: u64,
-    /// What it does per second.
+    /// What the relay does per second.
     pub rates: Rates,
 }
 
-/// The figures of one sink, as one relay sees it. Ages count back from the moment of writing.
+/// The figures of one sink, as one relay sees it. Ages are relative to the moment of writing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct SinkFigures {
-    /// For how long it has been down; `None` while it takes messages.
+    /// How long the sink has been down; `None` while it is up.
     pub down_seconds: Option<f64>,
-    /// Whether it is up again and gets larger batches step by step.
+    /// Whether the sink is up again and gets larger batches step by step.
     pub ramping_up: bool,
-    /// Messages in flight for it.
+    /// The number of messages in flight for this sink.
     pub in_flight: u64,
-    /// How long the oldest of them has been in flight.
+    /// How long the oldest message for this sink has been in flight.
     pub oldest_seconds: Option<f64>,
-    /// Deliveries that it confirmed since the relay started.
+    /// Deliveries that the sink confirmed since the relay started.
     pub delivered: u64,
-    /// Attempts that failed since the relay started.
+    /// Attempts at this sink that failed since the relay started.
     pub failed: u64,
     /// Confirmed deliveries per second, over the last minute.
     pub delivered_rate: f64,
     /// Failed attempts per second, over the last minute.
     pub failed_rate: f64,
-    /// Its last error, cut to [`SinkFigures::ERROR_CHARS`].
+    /// The sink's last error, cut to [`SinkFigures::ERROR_CHARS`].
     pub last_error: Option<String>,
-    /// How long ago that was.
+    /// The age of the sink's last error.
     pub error_seconds: Option<f64>,
-    /// After how long it is probed, if it is down.
+    /// The time until the next probe of the sink, if it is down.
     pub probe_seconds: Option<f64>,
 }
 
 impl SinkFigures {
-    /// How much of an error is kept.
+    /// How many characters of an error are kept.
     pub const ERROR_CHARS: usize = 200;
 
-    /// The same without ages, which change although nothing happens.
+    /// The figures without ages, which change even if nothing happens.
     #[must_use]
     pub fn without_ages(&self) -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! Which messages an operator means.
+//! Filters that select messages.
 
 use std::time::SystemTime;
 
@@ -10,58 +10,60 @@ use super::{Status, Stored};
 #[derive(Debug, Clone, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Filter {
-    /// One of these ids.
+    /// Selects messages with one of these ids. Empty: any id.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ids: Vec<Uuid>,
-    /// This status.
+    /// Selects messages with this status.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<Status>,
-    /// This topic; `*` matches any text.
+    /// Selects messages of this topic; `*` matches any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub topic: Option<String>,
-    /// This ordering key; `*` matches any text.
+    /// Selects messages with this ordering key; `*` matches any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
-    /// This aggregate type; `*` matches any text.
+    /// Selects messages with this aggregate type; `*` matches any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate_type: Option<String>,
-    /// This aggregate id; `*` matches any text.
+    /// Selects messages with this aggregate id; `*` matches any text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub aggregate_id: Option<String>,
-    /// This idempotency key.
+    /// Selects messages with this idempotency key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
-    /// This sink.
+    /// Selects deliveries to this sink.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sink: Option<String>,
-    /// The last error contains this.
+    /// Selects messages whose last error contains this text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
-    /// The payload contains these bytes.
+    /// Selects messages whose payload contains these bytes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// The payload is JSON with these values.
+    /// Selects messages whose payload is JSON with these values.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub payload_paths: Vec<PayloadPath>,
-    /// Its id starts with this, or its topic, key, aggregate, idempotency key or last error contains it.
+    /// Selects messages whose id starts with this text, or whose topic, key, aggregate, idempotency key or last error
+    /// contains it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub search: Option<String>,
-    /// Dead for this reason.
+    /// Selects dead letters with this reason.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Created at or after this.
+    /// Selects messages created at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_from: Option<SystemTime>,
-    /// Created before this.
+    /// Selects messages created before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_until: Option<SystemTime>,
-    /// Dead since this time or later.
+    /// Selects dead letters that died at or after this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_from: Option<SystemTime>,
-    /// Dead since before this.
+    /// Selects dead letters that died before this time.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub died_until: Option<SystemTime>,
-    /// The group of failures that an operator chose, for the audit. It selects nothing: `ids` has its messages.
+    /// The group of failures that an operator chose, for the audit. It selects nothing: `ids` has the ids of its
+    /// messages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
 }
@@ -69,14 +71,14 @@ pub struct Filter {
 /// A value in a JSON payload. A payload that is not JSON has none.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PayloadPath {
-    /// The names of fields, from the outside in; digits are the position in an array.
+    /// The field names from the outermost to the innermost. Digits are a position in an array.
     pub path: Vec<String>,
-    /// The value: a text as it is, anything else as JSON.
+    /// The wanted value: a text without quotes, anything else as JSON.
     pub value: String,
 }
 
 impl PayloadPath {
-    /// The path as MySQL and SQLite write it: `$."customer"."id"`.
+    /// The path in the syntax of MySQL and SQLite: `$."customer"."id"`.
     pub fn in_sql(&self) -> String {
         self.path.iter().fold("$".to_owned(), |mut text, part| {
             if is_position(part) {
@@ -107,7 +109,7 @@ fn is_position(part: &str) -> bool {
 }
 
 impl Filter {
-    /// Whether a row matches, for a store that has the row with its whole payload at hand.
+    /// Whether a row matches. For a store that has the row with its whole payload in memory.
     pub fn fits(&self, stored: &Stored) -> bool {
         (self.ids.is_empty() || stored.id.is_some_and(|id| self.ids.contains(&id)))
             && self.status.is_none_or(|status| status == stored.status)
@@ -116,7 +118,7 @@ impl Filter {
             && self.fits_payload(&stored.payload)
     }
 
-    /// The same without ids, status and payload, and without what only dead letters have.
+    /// Whether a row matches, without a check of ids, status and payload, and of fields that only dead letters have.
     pub fn fits_texts(&self, stored: &Stored) -> bool {
         let like = |wanted: &Option<String>, value: Option<&str>| {
             wanted
@@ -174,7 +176,7 @@ fn is_found(part: &str, stored: &Stored) -> bool {
             .is_some_and(|id| id.to_string().starts_with(&part.to_ascii_lowercase()))
 }
 
-/// Whether a text matches, where `*` stands for any text.
+/// Whether `text` matches `wanted`, in which `*` stands for any text.
 fn is_like(wanted: &str, text: &str) -> bool {
     let mut parts = wanted.split('*');
     let Some(mut rest) = text.strip_prefix(parts.next().unwrap_or_default()) else {

@@ -1,4 +1,4 @@
-//! The health of an outbox, at little cost.
+//! The health of an outbox, which a store reads cheaply.
 
 use std::time::{Duration, SystemTime};
 
@@ -7,20 +7,20 @@ use super::Lane;
 /// The health of an outbox, for gauges and probes. It is queried every few seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoreHealth {
-    /// The time by the database's clock.
+    /// The time of the database's clock.
     pub now: SystemTime,
-    /// Ready messages: exact below [`StoreHealth::BOUND`], otherwise an estimate.
+    /// The number of ready messages: exact below [`StoreHealth::BOUND`], otherwise an estimate.
     pub ready: u64,
-    /// Rows in the waiting table, which are deliveries once they are routed, with the same precision.
+    /// The number of rows in the waiting table: exact below [`StoreHealth::BOUND`], otherwise an estimate.
     pub waiting: u64,
-    /// Dead letters, with the same precision.
+    /// The number of dead letters: exact below [`StoreHealth::BOUND`], otherwise an estimate.
     pub dead: u64,
-    /// How long the oldest waiting row has been due; `None` when none is due.
+    /// How long the oldest waiting row has been due; `None` when no row is due.
     pub oldest_due: Option<Duration>,
     /// The first ready message of each lane that has one. A store that cannot query lanes one by one leaves out lanes
-    /// whose first message is not among the oldest of the store.
+    /// whose first message is not among the oldest messages.
     pub heads: Vec<LaneHead>,
-    /// One of the ready rows that no relay reads, for a store that cannot prevent such rows.
+    /// A ready row that no relay reads. For a store that cannot prevent such rows.
     pub stray: Option<Stray>,
 }
 
@@ -28,11 +28,11 @@ pub struct StoreHealth {
 /// tables can write it, by bypassing the trigger that assigns lane and number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stray {
-    /// Its lane.
+    /// The lane in the row.
     pub lane: i64,
-    /// Its number.
+    /// The row's number.
     pub seq: i64,
-    /// How long ago its transaction began.
+    /// How long ago the transaction of the row began.
     pub age: Duration,
 }
 
@@ -43,17 +43,17 @@ pub struct LaneHead {
     pub lane: Lane,
     /// The message's number.
     pub seq: i64,
-    /// How long ago its transaction began.
+    /// How long ago the message's transaction began.
     pub age: Duration,
     /// Whether a relay with a valid lease holds the lane.
     pub held: bool,
 }
 
 impl StoreHealth {
-    /// A store counts up to this many rows; beyond, it estimates.
+    /// A store counts up to this many rows exactly. Beyond, it estimates.
     pub const BOUND: u32 = 10_000;
 
-    /// The age of the oldest ready message, including a stray one; `None` when none is ready.
+    /// The age of the oldest ready message, including a stray one; `None` when no message is ready.
     pub fn oldest_ready(&self) -> Option<Duration> {
         let heads = self.heads.iter().map(|head| head.age);
         heads.chain(self.stray.map(|stray| stray.age)).max()

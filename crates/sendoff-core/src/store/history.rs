@@ -1,22 +1,22 @@
 //! The history of a database.
 
 /// Identifies the history of a database. A failover, a restored backup or another server behind the same name starts a
-/// new history. Numbers may repeat in it, and what a relay knows about the database may be outdated.
+/// new history. In a new history, numbers may repeat, and what a relay knows about the database may be outdated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct History {
-    /// The server's identity, timeline and start.
+    /// The server's identity, its timeline and the time of its start.
     pub server: String,
-    /// The last number that was given to a message.
+    /// The last number that the database gave to a message.
     pub head: i64,
 }
 
 impl History {
-    /// Why this history does not continue an `earlier` one; `None` if it does.
+    /// Why this history does not continue the `earlier` one; `None` if it does.
     pub fn breaks_with(&self, earlier: &Self) -> Option<&'static str> {
         if self.server != earlier.server {
-            Some("another server answers, or the server restarted")
+            Some("another server answered, or the server restarted")
         } else if self.head < earlier.head {
-            Some("the numbers of messages went back")
+            Some("the newest message number is lower than before")
         } else {
             None
         }

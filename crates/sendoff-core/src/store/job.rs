@@ -10,59 +10,59 @@ use super::{RowId, Stored};
 use crate::columns::{ColumnSource, Contents, Positions, Unreadable, integer};
 use crate::{Error, ErrorKind, Headers, message::JSON};
 
-/// One claim of one job: the fencing token of every mark. A later claim of the same job has another number, even by the
-/// same worker.
+/// One claim of one job. A worker needs it to mark the job, and a mark with an older claim is rejected. A later claim
+/// of the same job has another number, even by the same worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Claim {
     /// The job's number in the table.
     pub seq: i64,
-    /// The number of the claim.
+    /// The claim's fencing token: a later claim of this job has another number.
     pub number: i64,
 }
 
 /// A claimed job.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {
-    /// Its claim, needed to mark it.
+    /// The job's claim, needed to mark the job.
     pub claim: Claim,
-    /// Its id: that of the emitted message.
+    /// The job's id: the id of the emitted message.
     pub id: Uuid,
-    /// Its topic.
+    /// The job's topic.
     pub topic: String,
     /// The emitted bytes, unchanged.
     pub payload: Bytes,
-    /// `None` is JSON; see [`Job::content_type`].
+    /// The payload's content type; `None` is JSON. See [`Job::content_type`].
     pub content_type: Option<String>,
-    /// Its headers.
+    /// The job's headers.
     pub headers: Headers,
-    /// Its key. It does not order jobs: jobs of one key may run at the same time.
+    /// The job's key. It does not order jobs: jobs with the same key may run at the same time.
     pub key: Option<String>,
-    /// The aggregate's type, of a domain event.
+    /// The type of the event's aggregate. `None` unless an event was emitted.
     pub aggregate_type: Option<String>,
-    /// The aggregate's id, of a domain event.
+    /// The id of the event's aggregate. `None` unless an event was emitted.
     pub aggregate_id: Option<String>,
     /// The version of the payload's schema.
     pub schema_version: Option<i32>,
-    /// Its idempotency key.
+    /// The job's idempotency key.
     pub idempotency_key: Option<String>,
-    /// Its priority. It does not order jobs.
+    /// The job's priority. It does not order jobs.
     pub priority: i16,
-    /// When its transaction began, by the database's clock.
+    /// When the emitting transaction began, by the database's clock.
     pub created_at: SystemTime,
-    /// It cannot be claimed after this time.
+    /// The job cannot be claimed after this time.
     pub expires_at: Option<SystemTime>,
-    /// Which attempt this is, from 1.
+    /// The number of this attempt, from 1.
     pub attempt: u32,
-    /// The maximum number of attempts.
+    /// The maximum number of attempts of the job.
     pub max_attempts: u32,
 }
 
 impl Job {
-    /// Reads the job of a row, whose columns are [at these positions](Positions::find); `attempt` and `max_attempts` are
-    /// those of this claim. A payload that is NULL was left out, and is read later.
+    /// Reads a job from a row; [`Positions::find`] finds the positions of the columns. `attempt` and `max_attempts` are
+    /// those of this claim. A NULL payload was left out of the query and is read later.
     ///
     /// # Errors
-    /// In words, what keeps the row from being a job.
+    /// A text that says why the row is not a valid job.
     pub fn read(
         row: &impl ColumnSource,
         at: &Positions,
@@ -102,20 +102,20 @@ impl Job {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum JobState {
-    /// Never claimed, or released.
+    /// The job was never claimed, or it was released.
     Pending,
-    /// A worker holds it.
+    /// A worker holds the job.
     Running,
-    /// It failed, and can be claimed again when it is due.
+    /// The job failed, and can be claimed again when it is due.
     Retry,
-    /// Done, and kept by retention.
+    /// The job is done, and is kept for the retention.
     Completed,
-    /// Given up; an operator can retry it.
+    /// The job failed and is not tried again; an operator can retry it.
     Failed,
 }
 
 impl JobState {
-    /// The name in the table.
+    /// The name of the state in the table.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",
@@ -134,7 +134,7 @@ impl FromStr for JobState {
         let states = [Self::Pending, Self::Running, Self::Retry, Self::Completed, Self::Failed];
         let found = states.into_iter().find(|state| state.as_str() == word);
         found.ok_or_else(|| {
-            Error::new(ErrorKind::Invalid, format!("jobs have no state {word:?}"))
+            Error::new(ErrorKind::Invalid, format!("unknown job state {word:?}"))
                 .next_step("use pending, running, retry, completed or failed")
         })
     }
@@ -144,19 +144,19 @@ impl FromStr for JobState {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct StoredJob {
-    /// Its state.
+    /// The job's state.
     pub state: JobState,
-    /// The worker that holds it.
+    /// The worker that holds the job.
     pub lease_owner: Option<String>,
-    /// The end of the worker's lease. After this, the next worker that claims gets it.
+    /// The end of the worker's lease. After this time, another worker can claim the job.
     pub lease_until: Option<SystemTime>,
-    /// The job as a message without lane and sink: its detail is the name of the state, its due time that of the next
-    /// attempt, and its end the time of completion.
+    /// The job as a message without lane and sink. Its detail is the name of the state, its due time is the time of the
+    /// next attempt, and its end is the time of completion.
     pub message: Stored,
 }
 
 impl StoredJob {
-    /// The job of a row, whose detail is the name of its state.
+    /// The job of a row. The detail in the row is the name of the job's state.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when no state has that name.
@@ -170,23 +170,23 @@ impl StoredJob {
     }
 }
 
-/// The number of jobs by state.
+/// The number of jobs in each state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct JobCounts {
-    /// Never claimed, or released.
+    /// Number of jobs that were never claimed, or were released.
     pub pending: u64,
-    /// Held by workers, including jobs whose lease has run out.
+    /// Number of jobs that workers hold, including jobs whose lease has expired.
     pub running: u64,
-    /// Failed before.
+    /// Number of jobs that failed before and will be tried again.
     pub retry: u64,
-    /// Done and kept.
+    /// Number of jobs that are done and kept.
     pub completed: u64,
-    /// Given up.
+    /// Number of jobs that failed and are not tried again.
     pub failed: u64,
 }
 
 impl JobCounts {
-    /// Sets the number of a state, by its name. Unknown names are ignored.
+    /// Sets the number of jobs in the state `state`. Unknown names are ignored.
     pub fn set(&mut self, state: &str, count: u64) {
         let row_ref = match state {
             "pending" => &mut self.pending,
@@ -199,7 +199,7 @@ impl JobCounts {
         *row_ref = count;
     }
 
-    /// All of them.
+    /// The number of jobs in all states together.
     pub fn total(&self) -> u64 {
         self.pending + self.running + self.retry + self.completed + self.failed
     }

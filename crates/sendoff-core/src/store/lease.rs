@@ -7,13 +7,13 @@ use uuid::Uuid;
 
 use super::{History, Lane, RowId, RowRef};
 
-/// The id of a relay for the lifetime of one process. It is generated at every start and never a host name, so that a
-/// restarted process is not mistaken for the previous one.
+/// The id of a relay for the lifetime of one process. It is generated at every start and is never a host name, so that
+/// a restarted process is not mistaken for the previous one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct OwnerId(pub Uuid);
 
 impl OwnerId {
-    /// A new id.
+    /// A new random id.
     pub fn random() -> Self {
         Self(Uuid::new_v4())
     }
@@ -32,8 +32,7 @@ pub struct Heartbeat {
     pub alive: bool,
     /// All relays with a valid lease, sorted by owner; every relay that asks at the same time gets the same list.
     pub relays: Vec<LiveRelay>,
-    /// The history of the database, which the relay compares with the previous one; `None` if the store does not know
-    /// it.
+    /// The history of the database, which the relay compares with the previous one; `None` if the store cannot tell.
     pub history: Option<History>,
 }
 
@@ -44,16 +43,16 @@ impl Heartbeat {
     }
 }
 
-/// What a relay publishes about itself when it registers, for people and for relays with another configuration.
+/// What a relay publishes about itself when it registers, for operators and for relays with another configuration.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RelayCard {
-    /// Its name, such as host and process id. It is not unique.
+    /// The relay's name, such as host and process id. It is not unique.
     pub name: String,
-    /// The version of the program.
+    /// The version of the relay's program.
     pub version: String,
-    /// A hash of its routes: two relays with the same one have the same routes.
+    /// A hash of the relay's configuration: two relays with the same hash have the same routes and policies.
     pub config: String,
-    /// Its routes, as [`Routes::to_text`](super::Routes::to_text) writes them.
+    /// The relay's routes, as text from [`Routes::to_text`](super::Routes::to_text).
     pub routes: String,
 }
 
@@ -70,44 +69,45 @@ impl RelayCard {
 /// A relay with a valid lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LiveRelay {
-    /// Its id.
+    /// The relay's id.
     pub owner: OwnerId,
-    /// The hash of its routes.
+    /// The hash of the relay's configuration.
     pub config: String,
-    /// Its routes, as it wrote them.
+    /// The relay's routes, as it published them.
     pub routes: String,
 }
 
-/// A newly leased lane.
+/// A lane that a relay just leased.
 #[derive(Debug, Clone)]
 pub struct LaneGrant {
-    /// The lane.
+    /// The number of the lane.
     pub lane: Lane,
-    /// Counts its changes of owner; part of every settlement.
+    /// Counts the lane's changes of owner. Every settlement names it.
     pub epoch: i64,
-    /// How many owners in a row vanished while they held it and did not come back since.
+    /// How many owners in a row vanished while they held the lane and did not come back since.
     pub crashes: u32,
-    /// The messages that an owner worked on exclusively when it vanished.
+    /// The messages of the lane that an owner worked on exclusively when it vanished.
     pub quarantined: Option<Quarantined>,
 }
 
 /// Messages of one lane, one of which may crash relays.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Quarantined {
-    /// The lowest of their numbers.
+    /// The lowest number of these messages.
     pub first: i64,
-    /// The highest of their numbers.
+    /// The highest number of these messages.
     pub last: i64,
-    /// The id, if it is one message: after a change of the database's history, another message may have its number.
+    /// The message's id, if only one message is quarantined. The number alone may belong to another message after a
+    /// change of the database's history.
     pub id: Option<RowId>,
-    /// Its sink, if it is one message; `None` when it was in the ready table.
+    /// The message's sink, if only one message is quarantined; `None` when it was in the ready table.
     pub sink: Option<Arc<str>>,
-    /// How many owners in a row vanished while they worked on only these and did not come back since.
+    /// How many owners in a row vanished while they worked only on these messages and did not come back since.
     pub crashes: u32,
 }
 
 impl Quarantined {
-    /// The quarantine of these rows of one lane; `None` without rows.
+    /// The quarantine of the given rows, which are in one lane; `None` without rows.
     pub fn of(rows: &[RowRef]) -> Option<Self> {
         let first = rows.iter().map(|row| row.seq).min()?;
         let last = rows.iter().map(|row| row.seq).max()?;
@@ -121,17 +121,17 @@ impl Quarantined {
         })
     }
 
-    /// Whether it is one message, and this row is it.
+    /// Whether the quarantine is of one message, and this row is that message.
     pub fn is_at(&self, row_ref: &RowRef) -> bool {
         self.id.as_ref() == Some(&row_ref.id) && (self.first, &self.sink) == (row_ref.seq, &row_ref.sink)
     }
 
-    /// Whether this row may be one of them.
+    /// Whether this row may be one of the quarantined messages.
     pub fn covers(&self, row_ref: &RowRef) -> bool {
         (self.first..=self.last).contains(&row_ref.seq)
     }
 
-    /// Whether these are the same rows, whatever the number of crashes.
+    /// Whether both quarantines are of the same rows. The number of crashes may differ.
     pub fn is_same(&self, other: &Self) -> bool {
         (self.first, self.last, &self.id, &self.sink) == (other.first, other.last, &other.id, &other.sink)
     }

@@ -1,4 +1,4 @@
-//! The steps of a schema, and the ledger of those that were applied: the same in every store with SQL.
+//! The steps of a schema, and the ledger of the applied steps. Every SQL store uses the same ledger.
 
 use super::Migration;
 use crate::emit::Names;
@@ -7,16 +7,16 @@ use crate::{Error, ErrorKind, Result};
 /// One step of a schema.
 #[derive(Debug, Clone, Copy)]
 pub struct Step {
-    /// Its number, from 1.
+    /// The number of the step, from 1.
     pub version: u32,
-    /// Its name.
+    /// The name of the step.
     pub name: &'static str,
-    /// Its text, before the names are put in.
+    /// The SQL of the step, before table names are inserted.
     pub sql: &'static str,
 }
 
 impl Step {
-    /// The step with these names, and the statement that records it.
+    /// The step with table names inserted, and the statement that records it.
     pub fn migration(&self, names: &Names) -> Migration {
         let Self { version, name, sql } = self;
         let (table, checksum) = (names.table("migration"), Self::checksum(sql));
@@ -33,12 +33,12 @@ impl Step {
         steps.iter().map(|step| step.version).max().unwrap_or_default()
     }
 
-    /// Whether these steps are numbered from 1 without a gap.
+    /// Whether the steps are numbered from 1 without a gap.
     pub fn are_numbered(steps: &[Self]) -> bool {
         steps.iter().zip(1..).all(|(step, number)| step.version == number)
     }
 
-    /// Checks what the ledger says, as versions and checksums.
+    /// Checks the ledger, a list of versions and checksums, against the steps of this program.
     ///
     /// # Errors
     /// [`ErrorKind::SchemaTooNew`] for a version that is not among the steps; [`ErrorKind::Invalid`] for a step that was
@@ -49,25 +49,26 @@ impl Step {
                 let needed = Self::needed(steps);
                 return Err(Error::new(ErrorKind::SchemaTooNew, "the outbox's tables are too new")
                     .because(format!(
-                        "they have version {version}; this program supports up to {needed}"
+                        "the tables have version {version}; this program supports versions up to {needed}"
                     ))
-                    .next_step("install a newer Sendoff; nothing was changed"));
+                    .next_step("install a newer version of sendoff; the tables were not changed"));
             };
             if *written != Self::checksum(step.sql) {
                 return Err(Error::new(ErrorKind::Invalid, "the schema could not be migrated")
                     .because(format!(
-                        "step {version} ({}) was applied with another text than this program's",
+                        "step {version} ({}) was applied with other SQL than this program has",
                         step.name
                     ))
                     .next_step(
-                        "use the release that created the tables, or compare them with `sendoff migrate --dry-run`",
+                        "use the version of sendoff that created the tables, or compare the tables with `sendoff migrate --dry-run`",
                     ));
             }
         }
         Ok(())
     }
 
-    /// FNV-1a: it tells a changed text, whatever a checkout did to its line ends, and nobody tries to fool it.
+    /// The checksum of a text (FNV-1a). It detects a changed text and ignores line ends. It is not secure against an
+    /// attacker.
     pub fn checksum(text: &str) -> String {
         let bytes = text.bytes().filter(|byte| *byte != b'\r');
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -92,7 +93,7 @@ mod tests {
         let good = (1, Step::checksum(STEPS[0].sql));
         assert!(Step::check(STEPS, std::slice::from_ref(&good)).is_ok());
         let changed = Step::check(STEPS, &[(1, "0".repeat(16))]).unwrap_err();
-        assert!(changed.to_string().contains("another text"), "{changed}");
+        assert!(changed.to_string().contains("other SQL"), "{changed}");
         let newer = Step::check(STEPS, &[good, (Step::needed(STEPS) + 1, String::new())]).unwrap_err();
         assert_eq!(newer.kind(), ErrorKind::SchemaTooNew);
         assert!(Step::are_numbered(STEPS) && !Step::are_numbered(&[STEPS[0], STEPS[0]]));

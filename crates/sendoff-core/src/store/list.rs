@@ -1,4 +1,4 @@
-//! Lists: the tables, the order and the answers.
+//! Lists: their tables, their order and their results.
 
 use std::time::SystemTime;
 
@@ -7,21 +7,21 @@ use super::{Status, Stored};
 /// A table that lists read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ListTable {
-    /// Ready messages.
+    /// The table of ready messages.
     Ready,
-    /// Scheduled, retry, blocked and deferred deliveries.
+    /// The table of scheduled, retry, blocked and deferred deliveries.
     Waiting,
-    /// Dead letters.
+    /// The table of dead letters.
     Dead,
-    /// Delivered messages that are kept.
+    /// The table of delivered messages that are kept.
     Delivered,
 }
 
 impl ListTable {
-    /// All of them.
+    /// All tables.
     pub const ALL: [Self; 4] = [Self::Ready, Self::Waiting, Self::Dead, Self::Delivered];
 
-    /// The tables with rows of this status.
+    /// The tables that have rows with this status.
     pub fn of(status: Option<Status>) -> &'static [Self] {
         match status {
             None => &Self::ALL,
@@ -34,7 +34,7 @@ impl ListTable {
         }
     }
 
-    /// The place in an array with one entry for each table.
+    /// The index of the table in an array with one entry per table.
     pub fn index(self) -> usize {
         match self {
             Self::Ready => 0,
@@ -44,7 +44,7 @@ impl ListTable {
         }
     }
 
-    /// Whether a row with this status and detail is in it.
+    /// Whether a row with this status and detail belongs to this table.
     pub fn has(self, stored: &Stored) -> bool {
         self == match stored.status {
             Status::Dead => Self::Dead,
@@ -59,14 +59,14 @@ impl ListTable {
 /// The direction of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// From the highest number, or the last end, down.
+    /// From the highest number, or the latest end, downwards.
     NewestFirst,
-    /// From the lowest number, or the first end, up.
+    /// From the lowest number, or the earliest end, upwards.
     OldestFirst,
 }
 
 impl Direction {
-    /// The place in an array with one entry for each direction.
+    /// The index of the direction in an array with one entry per direction.
     pub fn index(self) -> usize {
         match self {
             Self::NewestFirst => 0,
@@ -75,55 +75,55 @@ impl Direction {
     }
 }
 
-/// A place in the order of ends.
+/// A position in the order by time of end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct EndedAt {
-    /// When it was delivered or died.
+    /// When the message was delivered or died.
     pub at: SystemTime,
-    /// Its number.
+    /// The message's number.
     pub seq: i64,
 }
 
-/// Some rows, in order.
+/// A part of a list, in order.
 #[derive(Debug, Clone)]
 pub struct Listing {
-    /// The messages.
+    /// The messages of this part.
     pub messages: Vec<Stored>,
-    /// Whether there are more after them.
+    /// Whether the list continues after these messages.
     pub more: bool,
 }
 
-/// The rows of some numbers.
+/// The result of reading the rows in a range of numbers.
 #[derive(Debug, Clone, Default)]
 pub struct Looked {
-    /// Those that match, in order.
+    /// The rows that match, in order.
     pub messages: Vec<Stored>,
-    /// How many there are, matching or not.
+    /// How many rows were read, matching or not.
     pub rows: u64,
-    /// When the oldest of them was created.
+    /// When the oldest row that was read was created.
     pub oldest: Option<SystemTime>,
-    /// When the newest of them was created.
+    /// When the newest row that was read was created.
     pub newest: Option<SystemTime>,
 }
 
-/// The next rows by the time when they ended.
+/// The result of reading rows in the order in which they ended.
 #[derive(Debug, Clone, Default)]
 pub struct LookedEnded {
-    /// Those that match, in order.
+    /// The rows that match, in order.
     pub messages: Vec<Stored>,
-    /// How many were looked at; fewer than asked for at the end of the table.
+    /// How many rows were read. Fewer than asked for means the end of the table.
     pub rows: u64,
-    /// The last of them.
+    /// The position of the last row that was read.
     pub last: Option<EndedAt>,
 }
 
-/// What orders rows in a list.
+/// The sort key of a row in a list.
 pub(super) fn list_order(stored: &Stored) -> impl Ord + '_ {
     (stored.seq, stored.lane, &stored.sink, stored.id, stored.ended_at)
 }
 
 impl Looked {
-    /// The answer of a store that has all its rows at hand.
+    /// The result for a store that has all rows in memory.
     pub fn among(
         rows: impl IntoIterator<Item = Stored>,
         numbers: &std::ops::RangeInclusive<i64>,
@@ -150,7 +150,7 @@ impl Looked {
 }
 
 impl LookedEnded {
-    /// The answer of a store that has all its rows at hand.
+    /// The result for a store that has all rows in memory.
     pub fn among(
         rows: impl IntoIterator<Item = Stored>,
         from: Option<EndedAt>,

@@ -4,16 +4,16 @@ use async_trait::async_trait;
 
 use crate::Result;
 
-/// One migration, as plain SQL with the configured names.
+/// One migration, as SQL with the configured table names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Migration {
-    /// Its number, from 1.
+    /// The number of the migration, from 1.
     pub version: u32,
-    /// Its name.
+    /// The name of the migration.
     pub name: &'static str,
-    /// Its SQL.
+    /// The SQL of the migration.
     pub sql: String,
-    /// The statement that records it in the migration table.
+    /// The SQL statement that records the migration in the migration table.
     pub note: String,
 }
 
@@ -29,7 +29,7 @@ pub struct MigrationState {
 /// Creates and updates the tables. The outbox records applied migrations in its own table.
 #[async_trait]
 pub trait MigrateStore: Send + Sync {
-    /// All migrations, in order.
+    /// All migrations of this program, in order.
     fn migrations(&self) -> Vec<Migration>;
 
     /// The SQL to run before the first missing migration: creates the schema and the migration table, if they do not
@@ -76,7 +76,7 @@ pub trait MigrateStore: Send + Sync {
         let (kind, what, next) = if applied == 0 {
             (
                 crate::ErrorKind::SchemaMissing,
-                "the outbox's tables are not there",
+                "the outbox's tables do not exist",
                 "run `sendoff migrate`",
             )
         } else if applied < needed {
@@ -89,11 +89,13 @@ pub trait MigrateStore: Send + Sync {
             (
                 crate::ErrorKind::SchemaTooNew,
                 "the outbox's tables are too new",
-                "install a newer Sendoff",
+                "install a newer version of sendoff",
             )
         };
         Err(crate::Error::new(kind, what)
-            .because(format!("they are at version {applied} and this program needs {needed}"))
+            .because(format!(
+                "the tables are at version {applied} and this program needs version {needed}"
+            ))
             .next_step(next))
     }
 }

@@ -1,4 +1,4 @@
-//! The store for operators: what they see and do.
+//! What a store does for operators.
 
 use std::ops::RangeInclusive;
 use std::time::SystemTime;
@@ -13,19 +13,19 @@ use super::{
 };
 use crate::Result;
 
-/// What operators need from a store. Every change is one transaction, which also writes it to the audit: who, the name
-/// of its [`Action`](super::Action), the request, and how many rows.
+/// What operators need from a store. Every change is one transaction, which also writes an audit row: who made the
+/// change, the name of its [`Action`](super::Action), the request, and the number of changed rows.
 #[async_trait]
 pub trait OperateStore: Send + Sync {
-    /// The first number of a table at or after `from` in this direction; `None` when there is none. Numbers are the order of
+    /// The first number in a table at or after `from` in this direction; `None` at the end. Numbers are the order of
     /// lists: a message keeps its number in every table.
     ///
     /// # Errors
     /// Errors of the database.
     async fn next_number(&self, table: ListTable, from: i64, direction: Direction) -> Result<Option<i64>>;
 
-    /// Looks at the rows of a table whose numbers are in `numbers`, and returns the first `limit` that match, by number in
-    /// this direction. Rows with the same number are in the order of lane, sink and id.
+    /// Reads the rows of a table whose numbers are in `numbers`, and returns the first `limit` rows that match, by
+    /// number in this direction. Rows with the same number are in the order of lane, sink and id.
     ///
     /// # Errors
     /// Errors of the database.
@@ -38,9 +38,9 @@ pub trait OperateStore: Send + Sync {
         limit: usize,
     ) -> Result<Looked>;
 
-    /// Looks at the next `rows` dead letters or delivered messages by the time when they ended, and then by number, and
-    /// returns the first `limit` that match. It starts with the row `from`, which is included. Other tables have no such
-    /// time: they are empty here.
+    /// Reads the next `rows` dead letters or delivered messages by the time when they ended, and then by number, and
+    /// returns the first `limit` that match. It starts with the row `from`, which is included. Other tables have no
+    /// such time and give no rows.
     ///
     /// # Errors
     /// Errors of the database.
@@ -54,7 +54,7 @@ pub trait OperateStore: Send + Sync {
         limit: usize,
     ) -> Result<LookedEnded>;
 
-    /// The first messages that match, by number, oldest first. It looks at all rows: a list for people is read in bounded
+    /// The first messages that match, by number, oldest first. It reads all rows. A list for people is read in bounded
     /// steps, with [`look`](OperateStore::look).
     ///
     /// # Errors
@@ -80,13 +80,13 @@ pub trait OperateStore: Send + Sync {
     /// Errors of the database; an unknown id gives an empty list.
     async fn find(&self, id: Uuid) -> Result<Vec<Stored>>;
 
-    /// The counts of the outbox.
+    /// Counts the messages and deliveries of the outbox by state.
     ///
     /// # Errors
     /// Errors of the database.
     async fn summary(&self) -> Result<Summary>;
 
-    /// The time by the database's clock.
+    /// The time of the database's clock.
     ///
     /// # Errors
     /// Errors of the database.
@@ -94,10 +94,10 @@ pub trait OperateStore: Send + Sync {
 
     /// Retries up to `limit` dead letters that match, the first of each lane first: due now; attempts reset to 0; in
     /// their original order per key. A dead letter that was never routed is routed again, and one that has expired
-    /// loses its expiry. Returns how many.
+    /// loses its expiry. Returns the number of retried dead letters.
     ///
-    /// With `until`, only letters that were dead by [then](OperateStore::now): a command that retries all of them,
-    /// batch by batch, does not retry those again that die again meanwhile.
+    /// With `until`, only dead letters that died before [that time](OperateStore::now) are retried. So a command that
+    /// retries all of them in batches does not retry those that die again in the meantime.
     ///
     /// # Errors
     /// Errors of the database.
@@ -109,7 +109,8 @@ pub trait OperateStore: Send + Sync {
         command: &mut Command,
     ) -> Result<u64>;
 
-    /// How many deliveries match, and messages that are not routed yet: as many as [`list`](OperateStore::list) has.
+    /// The number of deliveries that match, and of messages that match and are not routed yet: the same rows as in
+    /// [`list`](OperateStore::list).
     ///
     /// # Errors
     /// Errors of the database.
@@ -121,8 +122,8 @@ pub trait OperateStore: Send + Sync {
     /// Makes up to `limit` waiting deliveries that match due now, in the order of lane, number and sink: those that
     /// failed, are parked, or are deferred because their sink is down, and scheduled ones if `how` includes them.
     /// Blocked messages stay blocked, so that the order is kept. Messages that are already due are not changed, unless
-    /// they are reset. It starts after the row `after`, so that a message that fails again meanwhile is not processed
-    /// twice.
+    /// they are reset. It starts after the row `after`, so that a message that fails again in the meantime is not
+    /// processed twice.
     ///
     /// # Errors
     /// Errors of the database.
@@ -138,7 +139,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("making messages due"))
     }
 
-    /// How many deliveries [`retry_waiting`](OperateStore::retry_waiting) would make due or reset.
+    /// The number of deliveries that [`retry_waiting`](OperateStore::retry_waiting) would make due or reset.
     ///
     /// # Errors
     /// Errors of the database.
@@ -147,8 +148,8 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("counting what can be made due"))
     }
 
-    /// Deletes up to `limit` dead letters that match, oldest first. The followers that they blocked continue.
-    /// `until` is as for [`OperateStore::retry_dead`]. Returns how many.
+    /// Deletes up to `limit` dead letters that match, oldest first. Messages that they blocked become due. `until` has
+    /// the same meaning as in [`OperateStore::retry_dead`]. Returns the number of deleted dead letters.
     ///
     /// # Errors
     /// Errors of the database.
@@ -163,7 +164,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("discarding dead letters"))
     }
 
-    /// Keys with blocked messages, those with the most first.
+    /// Keys with blocked messages, those with the most blocked messages first.
     ///
     /// # Errors
     /// Errors of the database.
@@ -172,8 +173,8 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("listing keys"))
     }
 
-    /// Releases a key: its dead letters stay dead and no longer block, and its followers become due. `sink` limits it
-    /// to one sink. Returns how many dead letters blocked it.
+    /// Releases a key: its dead letters stay dead and no longer block, and the messages behind them become due. `sink`
+    /// limits this to one sink. Returns how many dead letters blocked the key.
     ///
     /// # Errors
     /// Errors of the database.
@@ -190,7 +191,7 @@ pub trait OperateStore: Send + Sync {
         Ok(Vec::new())
     }
 
-    /// All lanes, with their relays and the number of their ready messages.
+    /// All lanes, with the relay that holds each lane and the number of ready messages in it.
     ///
     /// # Errors
     /// Errors of the database.
@@ -198,7 +199,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("listing lanes"))
     }
 
-    /// The outbox at a glance, at little cost whatever its size: it counts no table in full.
+    /// An overview of the outbox. It is cheap whatever the size of the outbox: it counts no table in full.
     ///
     /// # Errors
     /// Errors of the database.
@@ -206,7 +207,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("an overview"))
     }
 
-    /// Pauses a topic or a sink. Returns whether it was not paused before.
+    /// Pauses a topic or a sink. Returns false if it was already paused.
     ///
     /// # Errors
     /// Errors of the database.
@@ -215,7 +216,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("pausing"))
     }
 
-    /// Ends a pause. Returns whether there was one.
+    /// Ends a pause. Returns false if there was none.
     ///
     /// # Errors
     /// Errors of the database.
@@ -224,7 +225,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("resuming"))
     }
 
-    /// What is paused, since when and by whom.
+    /// All pauses, with their start and the operator who began them.
     ///
     /// # Errors
     /// Errors of the database.
@@ -242,8 +243,7 @@ pub trait OperateStore: Send + Sync {
         Err(unsupported("reaping"))
     }
 
-    /// How many rows are past the retention, and how many rows of these kinds there are. May be slow: it counts every
-    /// row.
+    /// Counts the rows that are past the retention, and all rows of these kinds. It may be slow: it counts every row.
     ///
     /// # Errors
     /// Errors of the database.
@@ -282,54 +282,54 @@ pub(super) fn unsupported(what: &str) -> crate::Error {
 /// A key with blocked messages.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KeyView {
-    /// The key.
+    /// The blocked key.
     pub key: String,
-    /// The sink.
+    /// The sink at which the key is blocked.
     pub sink: String,
-    /// Its lane.
+    /// The lane of the key.
     pub lane: i64,
-    /// Deliveries that are blocked behind the first.
+    /// The number of deliveries that are blocked behind the first one.
     pub blocked: u64,
-    /// The message that blocks them.
+    /// The id of the message that blocks the others.
     pub head: Option<Uuid>,
-    /// Its state: `retry`, `deferred` or `dead`.
+    /// The state of the message that blocks the others: `retry`, `deferred` or `dead`.
     pub state: String,
-    /// When it is tried again.
+    /// When the message that blocks the others is tried again.
     pub due_at: Option<SystemTime>,
-    /// What went wrong with it.
+    /// The last error of the message that blocks the others.
     pub last_error: Option<String>,
 }
 
-/// A lane and its owner.
+/// A lane and the relay that holds it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LaneView {
-    /// Its number.
+    /// The number of the lane.
     pub lane: i64,
-    /// How often it changed its owner.
+    /// How often the lane changed its owner.
     pub epoch: i64,
-    /// The relay that holds it.
+    /// The id of the relay that holds the lane.
     pub owner: Option<Uuid>,
-    /// The name of that relay.
+    /// The name of the relay that holds the lane.
     pub relay: Option<String>,
-    /// The end of its lease, unless it is renewed.
+    /// When the lease on the lane ends, unless it is renewed.
     pub until: Option<SystemTime>,
-    /// Consecutive crashes of its owners.
+    /// How many owners of the lane crashed in a row.
     pub crashes: i64,
-    /// Ready messages in it.
+    /// The number of ready messages in the lane.
     pub ready: u64,
 }
 
 /// What can be paused.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Pausable {
-    /// A topic: its messages wait.
+    /// A topic: its messages are not delivered while it is paused.
     Topic(String),
-    /// A sink: it gets no messages.
+    /// A sink: it gets no messages while it is paused.
     Sink(String),
 }
 
 impl Pausable {
-    /// Its kind (`topic` or `sink`) and its name.
+    /// The kind (`topic` or `sink`), and the name.
     pub fn kind_and_name(&self) -> (&'static str, &str) {
         match self {
             Self::Topic(name) => ("topic", name),
@@ -341,29 +341,29 @@ impl Pausable {
 /// A pause.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PauseView {
-    /// What is paused.
+    /// The topic or sink that is paused.
     pub what: Pausable,
-    /// Since when.
+    /// When the pause began.
     pub since: SystemTime,
-    /// By whom.
+    /// The operator who began the pause.
     pub by: String,
 }
 
 /// How old rows must be to be deleted; `None` keeps them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Retention {
-    /// Delivered messages, by when they were delivered.
+    /// How long delivered messages are kept, from their delivery.
     pub delivered: Option<std::time::Duration>,
-    /// Dead letters, by when they died. Those that block a key are kept.
+    /// How long dead letters are kept, from their death. Those that block a key are kept longer.
     pub dead: Option<std::time::Duration>,
-    /// Whether to delete idempotency keys whose window has ended.
+    /// Whether to delete idempotency keys whose deduplication window has ended.
     pub dedup: bool,
-    /// Inbox records, by when the message was handled.
+    /// How long inbox records are kept, from when the message was handled.
     pub inbox: Option<std::time::Duration>,
 }
 
 impl Retention {
-    /// The request, as JSON for the audit.
+    /// The request as JSON, for the audit.
     pub fn asked(&self) -> serde_json::Value {
         let seconds = |window: Option<std::time::Duration>| window.map(|window| window.as_secs_f64());
         serde_json::json!({
@@ -375,19 +375,19 @@ impl Retention {
     }
 }
 
-/// An action of an operator.
+/// An audit row: one action of an operator.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AuditView {
-    /// When.
+    /// When the action took place.
     pub at: SystemTime,
-    /// Who it was, as the database knows them: the login. `None` where it has none.
+    /// The database login that took the action. `None` if the database has no logins.
     pub login: Option<String>,
-    /// Who, as they call themselves.
+    /// The operator, as given by the operator.
     pub who: String,
-    /// What.
+    /// The name of the action.
     pub action: String,
-    /// On which messages, as JSON.
+    /// The filter of the action, as JSON.
     pub filter: String,
-    /// How many.
+    /// How many rows the action changed.
     pub affected: u64,
 }

@@ -10,77 +10,77 @@ use super::RowId;
 use crate::columns::{ColumnSource, Contents, Positions, Unreadable, integer, unreadable};
 use crate::{Headers, message::JSON};
 
-/// A hash bucket of the ready table, leased by a relay.
+/// The number of a lane: a share of the messages that one relay leases.
 pub type Lane = u16;
 
-/// Which table a row is in.
+/// The table of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Table {
-    /// Ready: not tried yet, one row for all its sinks.
+    /// The ready table: messages that were not tried yet, one row for all their sinks.
     Ready,
-    /// Waiting: for one sink, or scheduled and not routed yet.
+    /// The waiting table: one row per delivery, or per scheduled message that is not routed yet.
     Waiting,
 }
 
-/// Identifies a row.
+/// Identifies one row in the outbox's tables.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct RowRef {
-    /// Its table.
+    /// The table of the row.
     pub table: Table,
-    /// Its lane.
+    /// The lane of the row.
     pub lane: Lane,
-    /// The number that the database gave it at emit; it grows within a lane. Numbers may repeat when the database's
-    /// history changes, as after a failover, so the id must match as well.
+    /// The number that the database gave the message at emit; it grows within a lane. Numbers may repeat when the
+    /// database's history changes, as after a failover, so the id must match as well.
     pub seq: i64,
-    /// The id of its message, as the table has it.
+    /// The message's id, as the table stores it.
     pub id: RowId,
-    /// The sink that it waits for; `None` when it has not been routed yet.
+    /// The sink of the delivery; `None` for a message that has not been routed yet.
     pub sink: Option<Arc<str>>,
-    /// The position in its table, for a store that settles faster with it; otherwise 0. Only the store that set it
-    /// knows its meaning.
+    /// The position of the row in its table, for a store that settles faster with it; otherwise 0. Only the store that
+    /// set it knows its meaning.
     pub locator: u64,
 }
 
-/// A message that is handed to a sink.
+/// A message as a sink receives it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outgoing {
-    /// Its id: the same in every copy.
+    /// The message's id: the same in every copy.
     pub id: Uuid,
-    /// Its topic, which routes match.
+    /// The message's topic, which routes match.
     pub topic: String,
-    /// The emitted bytes, unchanged.
+    /// The emitted payload, unchanged.
     pub payload: Bytes,
-    /// `None` is JSON; see [`Outgoing::content_type`].
+    /// The payload's content type; `None` is JSON. See [`Outgoing::content_type`].
     pub content_type: Option<String>,
-    /// Its headers.
+    /// The message's headers.
     pub headers: Headers,
-    /// Its ordering key.
+    /// The message's ordering key.
     pub key: Option<String>,
-    /// The aggregate's type, of a domain event.
+    /// The type of the event's aggregate. `None` unless an event was emitted.
     pub aggregate_type: Option<String>,
-    /// The aggregate's id, of a domain event.
+    /// The id of the event's aggregate. `None` unless an event was emitted.
     pub aggregate_id: Option<String>,
     /// The version of the payload's schema.
     pub schema_version: Option<i32>,
-    /// Its idempotency key.
+    /// The message's idempotency key.
     pub idempotency_key: Option<String>,
-    /// Above 0: before others; below 0: after others.
+    /// The message's priority. Above 0: delivered before others; below 0: after others.
     pub priority: i16,
-    /// When its transaction began, by the database's clock.
+    /// When the emitting transaction began, by the database's clock.
     pub created_at: SystemTime,
-    /// Not delivered after this.
+    /// The message is not delivered after this time.
     pub expires_at: Option<SystemTime>,
-    /// Failed attempts of this delivery so far.
+    /// The number of failed attempts of this delivery so far.
     pub attempts: u32,
-    /// Its own limit of attempts.
+    /// The message's own limit of attempts.
     pub max_attempts: Option<u32>,
-    /// Where its row is.
+    /// Identifies the message's row.
     pub row_ref: RowRef,
 }
 
 impl Outgoing {
-    /// The message of a row, without contents: no topic, an empty payload, created at the epoch. To fill in, as in
-    /// `Outgoing { topic, payload, ..Outgoing::blank(row_ref) }`.
+    /// A message of this row without contents: no topic, an empty payload, created at the epoch. To fill in the rest,
+    /// write `Outgoing { topic, payload, ..Outgoing::blank(row_ref) }`.
     pub fn blank(row_ref: RowRef) -> Self {
         Self {
             id: row_ref.id.uuid(),
@@ -102,11 +102,12 @@ impl Outgoing {
         }
     }
 
-    /// Reads the message of a row, whose columns are [at these positions](Positions::find); `attempts` is the one of a row
-    /// that was tried.
+    /// Reads a message from a row; [`Positions::find`] finds the positions of the columns. `attempts` is 0 unless the
+    /// row was tried before.
     ///
     /// # Errors
-    /// In words, what keeps the row from being a message. Another program may have written it.
+    /// # Errors
+    /// A text that says why the row is not a valid message. Another program may have written the row.
     pub fn read(
         row: &impl ColumnSource,
         at: &Positions,
@@ -143,7 +144,7 @@ impl Outgoing {
         self.content_type.as_deref().unwrap_or(JSON)
     }
 
-    /// The size of its payload, headers and texts in bytes.
+    /// The size of the payload, headers and texts in bytes.
     pub fn bytes(&self) -> usize {
         let texts = [
             &self.content_type,

@@ -12,16 +12,16 @@ use crate::Result;
 /// A relay's request for its next read.
 #[derive(Debug)]
 pub struct ReadRequest {
-    /// About how many rows.
+    /// About how many rows to read.
     pub limit: usize,
-    /// The most bytes of contents, as [`Outgoing::bytes`] counts them. A row is added while the rows before it have
-    /// fewer, so that at most the last row exceeds the limit. A [`Budget`] counts them.
+    /// The most bytes of contents to read, as [`Outgoing::bytes`] counts them. A row is added while the rows before it
+    /// have fewer bytes, so that at most the last row exceeds the limit. A [`Budget`] counts them.
     pub bytes: usize,
-    /// Rows whose settlement was committed since the last read: they are gone.
+    /// Rows whose settlement was committed since the last read, so they are no longer in their table.
     pub settled: Vec<RowRef>,
-    /// Rows that were read, are still in their table, and are to be read again.
+    /// Rows that were read before, are still in their table, and are to be read again.
     pub forgotten: Vec<RowRef>,
-    /// Sinks for which nothing is to be read from the waiting table, because they are down, paused or busy.
+    /// Sinks that are down, paused or busy: the reader returns no rows of the waiting table for them.
     pub skip_sinks: Vec<String>,
     /// Whether to read the waiting table.
     pub due: bool,
@@ -29,7 +29,7 @@ pub struct ReadRequest {
     pub ready: bool,
 }
 
-/// No rows of either table, and no limit of bytes.
+/// A request that reads neither table, without a limit of bytes.
 impl Default for ReadRequest {
     fn default() -> Self {
         Self {
@@ -44,7 +44,7 @@ impl Default for ReadRequest {
     }
 }
 
-/// The remaining bytes that a read may return.
+/// The number of bytes that a read may still return.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Budget(usize);
 
@@ -54,7 +54,7 @@ impl Budget {
         Self(bytes)
     }
 
-    /// Whether no further row may be added.
+    /// Whether the budget is used up, so that no further row may be added.
     pub fn is_spent(self) -> bool {
         self.0 == 0
     }
@@ -64,7 +64,7 @@ impl Budget {
         self.0
     }
 
-    /// Subtracts bytes.
+    /// Subtracts bytes from the budget.
     pub fn spend(&mut self, bytes: usize) {
         self.0 = self.0.saturating_sub(bytes);
     }
@@ -79,15 +79,15 @@ pub enum Row {
     Expired(Arc<Outgoing>),
     /// A row that is not a valid message; another program may have written it.
     Unreadable {
-        /// The row.
+        /// The invalid row.
         row_ref: RowRef,
-        /// Why it is invalid, without its contents.
+        /// Why the row is invalid, without its contents.
         why: String,
     },
 }
 
 impl Row {
-    /// The row.
+    /// The row ref of the row.
     pub fn row_ref(&self) -> &RowRef {
         match self {
             Self::Message(outgoing) | Self::Expired(outgoing) => &outgoing.row_ref,
@@ -95,7 +95,7 @@ impl Row {
         }
     }
 
-    /// The size of its contents in memory.
+    /// The size of the row's contents in memory.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Message(outgoing) | Self::Expired(outgoing) => outgoing.bytes(),
@@ -107,10 +107,10 @@ impl Row {
 /// The result of a read.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The rows: of the ready table in the order of `seq` within a lane, of the waiting table in the order they fell
-    /// due.
+    /// The rows that were read. Rows of the ready table are in the order of `seq` within a lane; rows of the waiting
+    /// table are in the order of their due times.
     pub rows: Vec<Row>,
-    /// Whether there is more to read immediately.
+    /// Whether there are more rows to read immediately.
     pub more: bool,
     /// Whether the history of the database has changed since the previous read. Then there are no rows: earlier rows
     /// belong to the old history, so the relay drops them and leases its lanes again.
@@ -130,7 +130,7 @@ pub struct Page {
 ///   other lanes never starve a lane.
 #[async_trait]
 pub trait Reader: Send {
-    /// Starts to read these lanes, from their beginning.
+    /// Starts to read these lanes, each from its first row.
     fn gained(&mut self, grants: &[LaneGrant]);
 
     /// Stops reading these lanes.
@@ -150,7 +150,7 @@ pub trait Reader: Send {
 /// only at the start of the next read.
 #[derive(Debug, Default)]
 pub struct InFlight {
-    /// Nearly all are ready: their ids by lane and number.
+    /// The ids of ready rows, by lane and number. Nearly all rows are ready.
     ready: FxHashMap<Lane, FxHashMap<i64, RowId>>,
     waiting: HashSet<RowRef>,
 }
@@ -174,8 +174,8 @@ impl InFlight {
         }
     }
 
-    /// Whether this row is new: then it is in flight from now on, and the read returns it. Another message with the
-    /// same number is new.
+    /// Whether this row is new. A new row is in flight from now on, and the read returns it. A row with the same number
+    /// and another id is new.
     pub fn take(&mut self, row_ref: &RowRef) -> bool {
         match row_ref.table {
             Table::Ready => {
@@ -198,18 +198,18 @@ impl InFlight {
         }
     }
 
-    /// Drops a lane.
+    /// Removes a lane and its rows.
     pub fn drop_lane(&mut self, lane: Lane) {
         self.ready.remove(&lane);
         self.waiting.retain(|row_ref| row_ref.lane != lane);
     }
 
-    /// How many rows are in flight.
+    /// The number of rows in flight.
     pub fn len(&self) -> usize {
         self.waiting.len() + self.ready.values().map(FxHashMap::len).sum::<usize>()
     }
 
-    /// Whether nothing is in flight.
+    /// Whether no row is in flight.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

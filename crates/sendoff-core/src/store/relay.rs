@@ -1,4 +1,4 @@
-//! The store for relays.
+//! What a store does for relays.
 
 use std::time::Duration;
 
@@ -10,20 +10,20 @@ use super::{
 };
 use crate::Result;
 
-/// The number of rows by table.
+/// Exact numbers of rows, by table.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
-    /// Rows in the ready table.
+    /// The number of rows in the ready table.
     pub ready: u64,
-    /// Rows in the waiting table that are due.
+    /// The number of rows in the waiting table that are due.
     pub due: u64,
-    /// Rows in the waiting table that are blocked or not due yet.
+    /// The number of rows in the waiting table that are blocked or not due yet.
     pub waiting: u64,
-    /// Dead letters.
+    /// The number of dead letters.
     pub dead: u64,
 }
 
-/// The second of the wake sources: signals that something may have been committed.
+/// Receives signals from the database that something may have been committed.
 #[async_trait]
 pub trait WakeListener: Send {
     /// Waits for the next signal.
@@ -42,27 +42,27 @@ pub trait WakeListener: Send {
 /// - Errors keep their source, and [`crate::Error::is_temporary`] says whether to retry.
 #[async_trait]
 pub trait RelayStore: Send + Sync + 'static {
-    /// How many lanes there are, numbered from 0. Relays share them.
+    /// The number of lanes. They are numbered from 0, and relays share them.
     fn lanes(&self) -> Lane;
 
     /// Registers a relay with a lease that ends after `lease` unless a heartbeat renews it.
     async fn register(&self, owner: OwnerId, card: &RelayCard, lease: Duration) -> Result<()>;
 
-    /// Renews the lease, unless it has run out or was taken away, and returns all live relays. A lease that ends
-    /// further in the future than its length, because the database's clock stepped back, is invalid for other relays,
-    /// but its owner may renew it.
+    /// Renews the lease, unless it has expired or was revoked, and returns all live relays. If a lease ends later than
+    /// its full length from now, the database's clock stepped back. Such a lease is invalid for other relays, but its
+    /// owner may renew it.
     async fn heartbeat(&self, owner: OwnerId, lease: Duration) -> Result<Heartbeat>;
 
-    /// Leases up to `limit` free lanes. Fails with [`crate::ErrorKind::LeaseLost`] when the relay's own
-    /// lease is not valid. Two relays never hold one lane.
+    /// Leases up to `limit` free lanes. Fails with [`crate::ErrorKind::LeaseLost`] when the relay's own lease is not
+    /// valid. Two relays never hold the same lane.
     async fn acquire(&self, owner: OwnerId, limit: usize) -> Result<Vec<LaneGrant>>;
 
-    /// Releases lanes, so that other relays can take them immediately. Lanes that it does not hold are ignored.
+    /// Releases lanes, so that other relays can lease them immediately. Lanes that the relay does not hold are ignored.
     async fn release(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()>;
 
-    /// Releases everything and removes the relay, at a clean stop; the crashes of its lanes are reset. A relay that
-    /// lost its lease also calls this, as soon as it can, and continues with a new id: it has not crashed, so crashes
-    /// that were counted against it on lanes that others hold by now are subtracted.
+    /// Releases all lanes and removes the relay, at a clean stop; the crash counts of its lanes are reset to 0. A relay
+    /// that lost its lease also calls this, as soon as it can, and continues with a new id. Such a relay has not
+    /// crashed, so crashes that were counted against it on lanes that others hold by now are subtracted.
     async fn deregister(&self, owner: OwnerId) -> Result<()>;
 
     /// Takes the lanes from relays whose lease has run out, counts a crash on each of their lanes (and on the
@@ -71,7 +71,8 @@ pub trait RelayStore: Send + Sync + 'static {
     /// even if its process is gone. Returns how many lanes became free.
     async fn evict(&self) -> Result<u64>;
 
-    /// Resets crashes and quarantine of these lanes, after the owner has held them for a while without crashing.
+    /// Resets the crash counts and ends the quarantine of these lanes, after the owner has held them for a while
+    /// without crashing.
     async fn clear_quarantine(&self, owner: OwnerId, lanes: &[Lane]) -> Result<()>;
 
     /// Records durably that the owner now works only on these rows of the lane: they become the lane's [`Quarantined`],
@@ -79,17 +80,17 @@ pub trait RelayStore: Send + Sync + 'static {
     /// are recorded again keep their crashes.
     async fn quarantine(&self, owner: OwnerId, lane: Lane, rows: &[RowRef]) -> Result<()>;
 
-    /// Whether delivered messages are kept, with their sinks. If not, the relay does not list the deliveries of messages
-    /// that all sinks confirmed, which is cheaper.
+    /// Whether delivered messages are kept, with the names of their sinks. If not, the relay does not list the
+    /// deliveries of messages that all sinks confirmed, which is cheaper.
     fn keeps_delivered(&self) -> bool {
         true
     }
 
-    /// A reader for one relay.
+    /// A new reader, for one relay.
     fn reader(&self) -> Box<dyn Reader>;
 
-    /// The keys in these lanes whose followers must wait: those with rows in the waiting table (other than scheduled or
-    /// parked ones), or with dead letters that block.
+    /// The keys in these lanes whose later messages must wait: keys with rows in the waiting table (other than
+    /// scheduled or parked ones), or with dead letters that block.
     async fn blocked_keys(&self, lanes: &[Lane]) -> Result<Vec<BlockedKey>>;
 
     /// Applies settlements, all of a lane or none of it, in one transaction with the check that the relay holds the
@@ -112,11 +113,11 @@ pub trait RelayStore: Send + Sync + 'static {
     /// have left behind. Returns how many became due.
     async fn release_orphans(&self, owner: OwnerId, lanes: &[Lane]) -> Result<u64>;
 
-    /// Counts rows exactly. May be slow on a large backlog.
+    /// Counts rows exactly. It may be slow on a large backlog.
     async fn backlog(&self) -> Result<Backlog>;
 
-    /// The health of the outbox, at little cost whatever its size: it counts no table in full. `None` if the store does
-    /// not support it.
+    /// The health of the outbox. It is cheap whatever the size of the outbox: it counts no table in full. `None` if the
+    /// store does not support it.
     async fn health(&self) -> Result<Option<StoreHealth>> {
         Ok(None)
     }
@@ -143,7 +144,7 @@ pub trait RelayStore: Send + Sync + 'static {
         Ok(0)
     }
 
-    /// A source of wake-ups from other processes; `None` if the store has none.
+    /// Listens for signals from other processes; `None` if the store has none.
     async fn listen(&self) -> Result<Option<Box<dyn WakeListener>>> {
         Ok(None)
     }

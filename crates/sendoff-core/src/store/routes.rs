@@ -2,7 +2,7 @@
 
 use crate::Pattern;
 
-/// Which topics go to which sinks; the first matching route applies.
+/// Maps topics to sinks; the first matching route applies.
 ///
 /// ```
 /// use sendoff::store::Routes;
@@ -17,7 +17,7 @@ use crate::Pattern;
 pub struct Routes(Vec<(Pattern, Vec<String>)>);
 
 impl Routes {
-    /// Routes, in this order.
+    /// Creates routes, in the order in which they are tried.
     pub fn new(routes: Vec<(Pattern, Vec<String>)>) -> Self {
         Self(routes)
     }
@@ -28,7 +28,7 @@ impl Routes {
         route.map_or(&[], |(_, sinks)| sinks)
     }
 
-    /// Every sink that a route leads to; one may occur several times.
+    /// Every sink that a route leads to; a sink may occur several times.
     pub fn sinks(self) -> impl Iterator<Item = String> {
         self.0.into_iter().flat_map(|(_, sinks)| sinks)
     }
@@ -38,7 +38,7 @@ impl Routes {
         self.0.iter().any(|(_, sinks)| sinks.iter().any(|other| other == sink))
     }
 
-    /// Whether a route of these is not among the others.
+    /// Whether there is a route here that `others` does not have.
     pub fn has_more_than(&self, others: &Self) -> bool {
         let is_there = |(topic, to): &(Pattern, Vec<String>)| {
             let mut others = others.0.iter();
@@ -47,7 +47,7 @@ impl Routes {
         !self.0.iter().all(is_there)
     }
 
-    /// As JSON: a list of `[pattern, [sink, …]]`.
+    /// The routes as JSON: a list of `[pattern, [sink, …]]`.
     pub fn to_text(&self) -> String {
         let routes: Vec<(&str, &[String])> = self.0.iter().map(|(topic, to)| (topic.as_str(), &to[..])).collect();
         serde_json::to_string(&routes).unwrap_or_default()

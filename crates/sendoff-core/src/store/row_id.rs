@@ -1,4 +1,4 @@
-//! The id of a row, as stored in its table.
+//! The id of a row, as its table stores it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,13 +6,13 @@ use std::sync::Arc;
 use uuid::Uuid;
 use uuid::fmt::Hyphenated;
 
-/// The id of a message in the spelling of its row. A store that keeps ids as text must find a row again even if its
-/// producer wrote the UUID in another format, or text that is not a UUID.
+/// The id of a message, exactly as its row has it. A store that keeps ids as text must find a row again even if its
+/// producer wrote the UUID in another format, or wrote text that is not a UUID.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum RowId {
     /// A UUID; as text, in lower case with hyphens.
     Uuid(Uuid),
-    /// Any other text, byte by byte.
+    /// Any other text, as bytes.
     Text(Arc<[u8]>),
 }
 
@@ -27,7 +27,7 @@ impl RowId {
         }
     }
 
-    /// Calls `act` with the bytes of a text column.
+    /// Calls `act` with the id as the bytes of a text column.
     pub fn with_text<T>(&self, act: impl FnOnce(&[u8]) -> T) -> T {
         match self {
             Self::Uuid(uuid) => act(uuid.hyphenated().encode_lower(&mut Uuid::encode_buffer()).as_bytes()),
@@ -35,7 +35,7 @@ impl RowId {
         }
     }
 
-    /// The UUID, in any of the usual formats, because other languages write it in other ways.
+    /// Parses the id as a UUID, in any of the usual formats, because producers in other languages use other formats.
     pub(crate) fn parse(&self) -> Result<Uuid, String> {
         match self {
             Self::Uuid(uuid) => Ok(*uuid),
@@ -46,7 +46,8 @@ impl RowId {
         }
     }
 
-    /// The UUID, in a store that keeps ids as UUIDs. Other text becomes the nil UUID, which matches no row there.
+    /// The id as a UUID, for a store that keeps ids as UUIDs. Other text becomes the nil UUID, which matches no row of
+    /// such a store.
     pub fn uuid(&self) -> Uuid {
         match self {
             Self::Uuid(uuid) => *uuid,

@@ -8,34 +8,34 @@ use super::{Lane, RowRef};
 /// Why a message waits after an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RetryState {
-    /// It failed and is tried again; followers of its key wait.
+    /// The delivery failed and is tried again; later messages of its key wait.
     Retry,
-    /// Its sink is down; followers of its key wait.
+    /// The sink is down; later messages of the key wait.
     Deferred,
-    /// It failed and is tried again; followers of its key do not wait.
+    /// The delivery failed and is tried again; later messages of its key do not wait.
     Parked,
 }
 
-/// Why a message is dead.
+/// Why a delivery is dead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum DeadReason {
-    /// Its attempts are used up.
+    /// The delivery has used all its attempts.
     Exhausted,
     /// The sink reported a permanent failure.
     Permanent,
-    /// Its `expires_at` has passed.
+    /// The message's `expires_at` has passed.
     Expired,
-    /// No route matches its topic.
+    /// No route matches the message's topic.
     Unroutable,
-    /// Its row is not a valid message.
+    /// The row is not a valid message.
     Unreadable,
-    /// Relays crashed while they worked on it.
+    /// Relays crashed while they worked on the message.
     Crashed,
 }
 
 impl DeadReason {
-    /// All of them.
+    /// All reasons.
     pub const ALL: [Self; 6] = [
         Self::Exhausted,
         Self::Permanent,
@@ -45,7 +45,7 @@ impl DeadReason {
         Self::Crashed,
     ];
 
-    /// The name in the database, the CLI and the admin page.
+    /// The name of the state in the database, the CLI and the admin page.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Exhausted => "exhausted",
@@ -59,7 +59,7 @@ impl DeadReason {
 }
 
 impl RetryState {
-    /// The name in the database, the CLI and the admin page.
+    /// The name of the reason in the database, the CLI and the admin page.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Retry => "retry",
@@ -72,37 +72,37 @@ impl RetryState {
 /// What happens to one delivery of a message.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Verdict {
-    /// Confirmed: the delivery is done.
+    /// The sink confirmed the message: the delivery is done.
     Delivered,
-    /// Tried again after `delay`, by the database's clock.
+    /// The delivery is tried again after `delay`, by the database's clock.
     Retry {
-        /// Why it waits.
+        /// Why the delivery waits.
         state: RetryState,
-        /// How long.
+        /// How long the delivery waits.
         delay: Duration,
         /// Whether this counts as an attempt.
         charged: bool,
-        /// The error text.
+        /// The text of the error.
         error: String,
     },
     /// Deferred until an operator ends the pause of topics with this name. The store checks in the same transaction that the
     /// pause still exists; if not, the message is due now.
     Paused {
-        /// The name of the pause.
+        /// The name in the pause, which may be a pattern.
         by: String,
     },
-    /// Blocked until the earlier messages of its key are gone. The store checks its own tables for them (an operator
-    /// may have removed them a moment ago); if there are none, it is due now.
+    /// The delivery is blocked until the earlier messages of its key are gone. The store checks its own tables for them
+    /// (an operator may have removed them a moment ago); if there are none, the delivery is due now.
     Blocked,
-    /// It becomes a dead letter.
+    /// The delivery becomes a dead letter.
     Dead {
-        /// Why.
+        /// Why the delivery is dead.
         reason: DeadReason,
-        /// The error text.
+        /// The text of the error.
         error: String,
         /// Whether this counts as an attempt.
         charged: bool,
-        /// Whether followers of its key wait until an operator acts.
+        /// Whether later messages of the key wait until an operator acts.
         blocks: bool,
     },
 }
@@ -112,14 +112,14 @@ pub enum Verdict {
 pub struct DeliverySettlement {
     /// The sink; empty when the message could not be routed.
     pub sink: Arc<str>,
-    /// What happens to it.
+    /// What happens to the delivery.
     pub verdict: Verdict,
 }
 
-/// What happens to one row.
+/// The decision about one row after an attempt.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settlement {
-    /// The row.
+    /// The row ref of the row.
     pub row_ref: RowRef,
     /// The epoch of the lane when the row was read.
     pub epoch: i64,
@@ -127,19 +127,19 @@ pub struct Settlement {
     /// the message. May be empty when all of them are delivered and the store does not
     /// [keep](super::RelayStore::keeps_delivered) them. A row of the waiting table with a sink has at most that one here.
     pub deliveries: Vec<DeliverySettlement>,
-    /// The ordering key, so that followers can be released.
+    /// The message's ordering key, so that messages behind it can be released.
     pub key: Option<Arc<str>>,
-    /// Attempts of the row when it was read. Another attempt is charged only while the row still has this many, so that a
-    /// settlement that is written twice, because the first answer was lost, charges once.
+    /// The row's attempts when it was read. A further attempt is charged only while the row still has this number, so
+    /// that a settlement that is written twice, because the first answer was lost, charges once.
     pub attempts: u32,
 }
 
 /// A key whose messages wait for a sink.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct BlockedKey {
-    /// Its lane.
+    /// The lane of the key.
     pub lane: Lane,
-    /// The key.
+    /// The blocked key.
     pub key: Arc<str>,
     /// The sink; empty for scheduled messages that are not routed yet.
     pub sink: Arc<str>,

@@ -30,10 +30,10 @@ use std::time::Duration;
 
 use super::{DeadReason, Lane, RetryState, RowRef, Settlement, Table, Verdict};
 
-/// The longest error that is kept, in characters.
+/// The longest error text that is kept, in characters.
 const LONGEST_ERROR: usize = 2000;
 
-/// The stored error of a message whose topic is paused. Ending the pause finds its messages by it.
+/// The stored error of a message whose topic is paused. The end of the pause finds messages by this text.
 pub const TOPIC_IS_PAUSED: &str = "the topic is paused";
 
 /// How long messages of a paused topic wait unless the pause ends; then they are due now.
@@ -45,7 +45,7 @@ const PAUSED_DELAY: Duration = Duration::from_secs(3600);
 pub struct KeepStep<'a> {
     /// The row.
     pub row_ref: &'a RowRef,
-    /// The sinks that confirmed it, at least one. It is empty text if the settlement does not name it.
+    /// The sinks that confirmed the message, at least one. A sink that the settlement does not name is empty text.
     pub sinks: Vec<&'a str>,
 }
 
@@ -64,23 +64,24 @@ pub struct WaitStep<'a> {
     pub row_ref: &'a RowRef,
     /// The sink that it waits for.
     pub sink: &'a str,
-    /// Why it waits; `None` if it is blocked behind another message of its key.
+    /// Why the delivery waits; `None` if it is blocked behind another message of its key.
     pub state: Option<RetryState>,
-    /// How long it waits; zero if it is blocked.
+    /// How long the delivery waits; zero if it is blocked.
     pub delay: Duration,
-    /// Whether this counts as an attempt. For a row that waits again only while it has as many `attempts` as it had when it
-    /// was read: every other step takes its row away, and finds none when it is written twice.
+    /// Whether this counts as an attempt. For a waiting row, the attempt is charged only while the row still has the
+    /// `attempts` that it had when it was read. Every other step removes its row, and finds none when it is written
+    /// twice.
     pub charged: bool,
-    /// Attempts of the row when it was read.
+    /// The row's attempts when it was read.
     pub attempts: u32,
-    /// The error text as it is stored; `None` if it is blocked.
+    /// The error text to store; `None` if the delivery is blocked.
     pub error: Option<Cow<'a, str>>,
-    /// The pause that it waits for, by its name; see [`SettlePlan::end_pauses`].
+    /// The name of the pause that the delivery waits for; see [`SettlePlan::end_pauses`].
     pub pause: Option<&'a str>,
 }
 
 impl WaitStep<'_> {
-    /// The name in the database.
+    /// The name of the state in the database.
     pub fn state_word(&self) -> &'static str {
         self.state.map_or("blocked", RetryState::as_str)
     }
@@ -94,13 +95,13 @@ pub struct DeathStep<'a> {
     pub row_ref: &'a RowRef,
     /// The sink; empty when the message could not be routed.
     pub sink: &'a str,
-    /// Why.
+    /// Why the delivery dies.
     pub reason: DeadReason,
-    /// The error text as it is stored.
+    /// The error text to store.
     pub error: Cow<'a, str>,
     /// Whether this counts as an attempt.
     pub charged: bool,
-    /// Whether followers of its key wait until an operator acts.
+    /// Whether later messages of the key wait until an operator acts.
     pub blocks: bool,
 }
 
@@ -211,7 +212,7 @@ impl<'a> SettlePlan<'a> {
         }
     }
 
-    /// All deliveries that are blocked.
+    /// All deliveries that the plan blocks.
     pub fn held(&self) -> impl Iterator<Item = &WaitStep<'a>> {
         self.block_again
             .iter()

@@ -5,24 +5,25 @@
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Status {
-    /// Never tried, and due.
+    /// The message is due and was never tried.
     Pending,
-    /// Not due before its time.
+    /// The message is not due before its scheduled time.
     Scheduled,
-    /// Failed; it will be tried again.
+    /// The delivery failed and will be tried again.
     Retry,
-    /// Behind a failed message of its key.
+    /// The delivery waits behind a failed message with the same key.
     Blocked,
-    /// Not tried for now: its sink is down, paused or crowded, or a relay with its route is needed. `last_error` has the reason.
+    /// The delivery is not tried for now: its sink is down, paused or crowded, or a relay with its route is needed.
+    /// `last_error` has the reason.
     Deferred,
-    /// Confirmed by its sink.
+    /// The sink confirmed the message.
     Delivered,
-    /// Given up; an operator can retry it.
+    /// The delivery failed and is not tried again; an operator can retry it.
     Dead,
 }
 
 impl Status {
-    /// All of them.
+    /// All states.
     pub const ALL: [Self; 7] = [
         Self::Pending,
         Self::Scheduled,
@@ -38,7 +39,7 @@ impl Status {
         Self::ALL.into_iter().find(|status| status.as_str() == name)
     }
 
-    /// The name.
+    /// The name of the status.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pending => "pending",

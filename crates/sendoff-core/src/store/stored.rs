@@ -8,77 +8,79 @@ use super::Status;
 use crate::columns::{ColumnSource, ShownPositions};
 use crate::{Error, ErrorKind, Result};
 
-/// How much of a payload is in a list: enough to recognise it.
+/// How many bytes of a payload a list includes: enough to recognise it.
 pub const LISTED_BYTES: usize = 4 << 10;
 
-/// How much of a payload is in a single message: all of it, unless the limits of the tables were raised.
+/// How many bytes of a payload the view of a single message includes. Only a message beyond the tables' default limit
+/// has more.
 pub const SHOWN_BYTES: usize = 16 << 20;
 
-/// How long the headers of a single message may be, as JSON: all of them, unless the limits of the tables were bypassed.
+/// The longest headers, as JSON, that the view of a single message includes. Only a message that bypassed the tables'
+/// limits has more.
 pub const SHOWN_HEADERS: usize = 1 << 20;
 
 /// A message, or one of its deliveries, as an operator sees it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Stored {
-    /// Its status.
+    /// The delivery's status.
     pub status: Status,
-    /// Its id; `None` when the row's id cannot be read.
+    /// The message's id; `None` when the row's id cannot be read.
     pub id: Option<Uuid>,
-    /// Its topic.
+    /// The message's topic.
     pub topic: String,
-    /// The sink; empty when it is not routed yet.
+    /// The sink; empty when the message is not routed yet.
     pub sink: String,
-    /// Its ordering key.
+    /// The message's ordering key.
     pub key: Option<String>,
-    /// Its lane.
+    /// The message's lane.
     pub lane: i64,
-    /// Its number.
+    /// The message's number.
     pub seq: i64,
-    /// The aggregate's type.
+    /// The type of the message's aggregate.
     pub aggregate_type: Option<String>,
-    /// The aggregate's id.
+    /// The id of the message's aggregate.
     pub aggregate_id: Option<String>,
-    /// The version of its payload's schema.
+    /// The version of the payload's schema.
     pub schema_version: Option<i64>,
-    /// Its idempotency key.
+    /// The message's idempotency key.
     pub idempotency_key: Option<String>,
-    /// Its content type; `None` is JSON.
+    /// The payload's content type; `None` is JSON.
     pub content_type: Option<String>,
-    /// Its headers, as JSON text from the table; left out if they are longer than [`LISTED_BYTES`] in a list or
-    /// [`SHOWN_HEADERS`] for a single message.
+    /// The message's headers, as JSON text from the table; left out if they are longer than [`LISTED_BYTES`] in a list
+    /// or [`SHOWN_HEADERS`] for a single message.
     pub headers: Option<String>,
-    /// Whether headers were left out.
+    /// Whether the headers were left out.
     pub headers_cut: bool,
-    /// Its payload, cut to [`LISTED_BYTES`] in a list and to [`SHOWN_BYTES`] for a single message.
+    /// The payload, cut to [`LISTED_BYTES`] in a list and to [`SHOWN_BYTES`] for a single message.
     pub payload: Vec<u8>,
-    /// The full length of its payload.
+    /// The full length of the payload.
     pub payload_bytes: u64,
-    /// Its priority.
+    /// The message's priority.
     pub priority: i64,
-    /// Failed attempts.
+    /// The number of failed attempts.
     pub attempts: i64,
-    /// Its own limit.
+    /// The message's own limit of attempts.
     pub max_attempts: Option<i64>,
-    /// The last error.
+    /// The last error of the delivery.
     pub last_error: Option<String>,
     /// The state of a waiting message, or the reason of a dead one, as one word.
     pub detail: Option<String>,
     /// The failed attempts of this delivery, oldest first, as a JSON array of `{"at", "sink", "error"}`. `None` for a
     /// message that is ready; a list may leave it out.
     pub history: Option<String>,
-    /// When it was created.
+    /// When the message was created.
     pub created_at: SystemTime,
-    /// When it is due; `None` for one that is ready, blocked, delivered or dead.
+    /// When the delivery is due; `None` for one that is ready, blocked, delivered or dead.
     pub due_at: Option<SystemTime>,
-    /// When it expires.
+    /// When the message expires.
     pub expires_at: Option<SystemTime>,
-    /// When it was delivered or died.
+    /// When the delivery was delivered or died.
     pub ended_at: Option<SystemTime>,
 }
 
 impl Stored {
-    /// Reads what a row has, with its columns [at these positions](ShownPositions::find). An operator has to see what
-    /// cannot be read, so a value of another type is only missing.
+    /// Reads a row; [`ShownPositions::find`] finds the positions of the columns. An operator must also see rows that
+    /// are partly unreadable, so a value of the wrong type is treated as missing.
     ///
     /// # Errors
     /// [`ErrorKind::Backend`] when no status has the name in the row.
@@ -89,7 +91,7 @@ impl Stored {
         let headers = row.lossy(at.headers);
         Ok(Self {
             status: Status::named(&status)
-                .ok_or_else(|| Error::new(ErrorKind::Backend, format!("messages have no status {status:?}")))?,
+                .ok_or_else(|| Error::new(ErrorKind::Backend, format!("unknown message status {status:?}")))?,
             id: row.uuid(at.id),
             topic: row.lossy(at.topic).unwrap_or_default(),
             sink: row.lossy(at.sink).unwrap_or_default(),
@@ -118,7 +120,7 @@ impl Stored {
         })
     }
 
-    /// Cuts the payload and drops longer headers, for a store that has read all of it.
+    /// Cuts the payload and drops longer headers, for a store that has read them in full.
     #[must_use]
     pub fn cut(mut self, bytes: usize) -> Self {
         self.payload.truncate(bytes);
@@ -129,18 +131,19 @@ impl Stored {
     }
 }
 
-/// The counts of the outbox.
+/// The numbers of messages and deliveries in the outbox, by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Summary {
-    /// Messages that are ready now.
+    /// The number of messages that are ready now.
     pub ready: u64,
-    /// Deliveries that wait: scheduled, in retry, blocked or deferred. A message that is not routed yet counts once.
+    /// The number of deliveries that wait: scheduled, in retry, blocked or deferred. A message that is not routed yet
+    /// counts once.
     pub waiting: u64,
-    /// Deliveries that wait, with failed attempts.
+    /// The number of waiting deliveries with failed attempts.
     pub failed: u64,
-    /// Dead letters, which are deliveries. A message that could not be routed counts once.
+    /// The number of dead letters, which are deliveries. A message that could not be routed counts once.
     pub dead: u64,
-    /// Deliveries that are kept by retention: a message that two sinks confirmed counts twice.
+    /// The number of deliveries that are kept by retention: a message that two sinks confirmed counts twice.
     pub delivered: u64,
     /// The age of the oldest ready message.
     pub oldest_ready: Option<std::time::Duration>,

@@ -1,4 +1,4 @@
-//! The SQL texts of a store: one file per verb, under the same names in every store.
+//! The SQL texts of a store: one file per verb, with the same file names in every store.
 
 /// Calls a macro of the store with the names of all files in its folder `sql/` that are statements: first those that only
 /// this store has, then those of all stores.
@@ -114,17 +114,17 @@ impl Text {
         Self(statements.map(str::to_owned).collect())
     }
 
-    /// The first, or only, one.
+    /// The first statement, or the only one.
     pub fn first(&self) -> &str {
         self.at(0)
     }
 
-    /// One of several, counted from 0.
+    /// The statement at an index, counted from 0.
     pub fn at(&self, index: usize) -> &str {
         self.0.get(index).map_or("", String::as_str)
     }
 
-    /// All of them.
+    /// All statements.
     pub fn statements(&self) -> &[String] {
         &self.0
     }

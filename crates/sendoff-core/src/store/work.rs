@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::{Claim, Command, EmitTransaction, Filter, Job, JobCounts, JobState, StoredJob};
 use crate::{Error, ErrorKind, Result};
 
-/// The most payload per claim, plus one job.
+/// The most payload bytes per claim, plus one job.
 pub const CLAIM_BYTES: usize = 32 << 20;
 
 /// What workers need from a store. An [`crate::Outbox`] [for jobs](crate::emit::OutboxBuilder::jobs) writes them, in
@@ -33,7 +33,7 @@ pub trait WorkStore: Send + Sync + 'static {
     /// As [`EmitStore::begin`](super::EmitStore::begin).
     async fn begin_jobs(&self) -> Result<Box<dyn EmitTransaction>>;
 
-    /// Claims up to `limit` jobs of any topic, as [`claim_topics`](WorkStore::claim_topics).
+    /// Claims up to `limit` jobs of any topic; see [`claim_topics`](WorkStore::claim_topics).
     ///
     /// # Errors
     /// As [`claim_topics`](WorkStore::claim_topics).
@@ -87,14 +87,14 @@ pub trait WorkStore: Send + Sync + 'static {
     /// [`ErrorKind::LeaseLost`] when it is not held; errors of the database.
     async fn mark_failed(&self, worker: &str, claim: Claim, error: &str) -> Result<()>;
 
-    /// Reaps running jobs whose lease ran out at least `stale_after` ago and that no worker has claimed since: due now,
-    /// or failed if no attempt is left. Jobs with a valid lease are not changed. Returns how many.
+    /// Reaps running jobs whose lease expired at least `stale_after` ago and that no worker has claimed since: due now,
+    /// or failed if no attempt is left. Jobs with a valid lease are not changed. Returns the number of reaped jobs.
     ///
     /// # Errors
     /// Errors of the database.
     async fn reap(&self, stale_after: Duration) -> Result<u64>;
 
-    /// How many jobs there are.
+    /// The number of jobs in each state.
     ///
     /// # Errors
     /// Errors of the database.
@@ -128,15 +128,15 @@ pub trait WorkStore: Send + Sync + 'static {
     /// Errors of the database.
     async fn find_job(&self, id: Uuid) -> Result<Option<StoredJob>>;
 
-    /// Deletes up to `limit` failed jobs permanently, oldest first, or those of `ids` if it is not empty, and records
-    /// it in the same way. Returns how many.
+    /// Deletes up to `limit` failed jobs permanently, oldest first, or those of `ids` if it is not empty. The audit
+    /// records `asked`, the filter that selected the ids. Returns the number of deleted jobs.
     ///
     /// # Errors
     /// Errors of the database.
     async fn discard_failed(&self, ids: &[Uuid], limit: usize, asked: &Filter, command: &mut Command) -> Result<u64>;
 }
 
-/// The text of a list of jobs, with the number of payload bytes for `{bytes}` and the longest headers for `{headers}`.
+/// The SQL text of a list of jobs, with `{bytes}` and `{headers}` replaced by the limits of payload bytes and headers.
 pub fn with_sizes(sql: &str, bytes: usize, headers: usize) -> String {
     sql.replace("{bytes}", &bytes.to_string())
         .replace("{headers}", &headers.to_string())
@@ -146,9 +146,9 @@ pub fn with_sizes(sql: &str, bytes: usize, headers: usize) -> String {
 pub fn lease_lost(what: &str, worker: &str) -> Error {
     Error::new(ErrorKind::LeaseLost, what)
         .because(format!(
-            "worker {worker:?} does not hold it: its lease ran out or was taken away, or the job was already marked"
+            "worker {worker:?} does not hold the job: the lease expired or was revoked, or the job was already marked"
         ))
-        .next_step("nothing was changed: drop the work; use a longer lease, or extend it more often")
+        .next_step("drop the work on this job; it was not changed; use a longer lease, or extend the lease more often")
 }
 
 /// Checks the name of a worker.
@@ -160,7 +160,7 @@ pub fn check_worker(worker: &str) -> Result<()> {
         return Ok(());
     }
     Err(Error::new(ErrorKind::Invalid, "the worker's name is invalid")
-        .because("it identifies the owner of a lease, and must have 1 to 255 bytes without NUL")
+        .because("the name identifies the owner of a lease, and must have 1 to 255 bytes without NUL")
         .next_step("use a name that is unique for each process: host, pid and a random part"))
 }
 

@@ -1,4 +1,4 @@
-//! Cursors: where a list continues, as a text that only fits the same list.
+//! Cursors: a text says where a list continues. It is valid only for the same list.
 
 use std::time::{Duration, SystemTime};
 
@@ -10,7 +10,7 @@ use super::ListOrder;
 use super::stream::Key;
 use crate::written::WrittenFilter;
 
-/// The first byte, so that a later version can tell its own cursors.
+/// The first byte of a cursor, so that a later version can recognise cursors of this version.
 const VERSION: u8 = 1;
 const LENGTH: usize = 1 + 8 + 8 + 8 + 8 + 4;
 
@@ -46,9 +46,9 @@ impl Cursor {
     /// Reads a cursor of the list with this fingerprint.
     pub(crate) fn read(text: &str, fingerprint: u64) -> Result<Self> {
         let invalid = || {
-            Error::new(ErrorKind::Invalid, format!("{text:?} is not a cursor"))
-                .because("it was cut off or changed, or comes from another version")
-                .next_step("use the `next` of a page as it is, or start again without a cursor")
+            Error::new(ErrorKind::Invalid, format!("invalid cursor {text:?}"))
+                .because("the cursor was cut off or changed, or comes from another version of sendoff")
+                .next_step("copy `next` of a page unchanged, or start again without a cursor")
         };
         let bytes = URL_SAFE_NO_PAD.decode(text).map_err(|_| invalid())?;
         if bytes.len() != LENGTH || bytes.first() != Some(&VERSION) {
@@ -65,8 +65,8 @@ impl Cursor {
         };
         if u64::from_be_bytes(part(1)) != fingerprint {
             return Err(Error::new(ErrorKind::Invalid, "the cursor belongs to another list")
-                .because("it was made with another filter or another order")
-                .next_step("use the same filter and order as for the page before, or start again without a cursor"));
+                .because("the cursor was made with another filter or another order")
+                .next_step("use the same filter and order as for the previous page, or start again without a cursor"));
         }
         Ok(Self {
             as_of: SystemTime::UNIX_EPOCH + Duration::from_micros(u64::from_be_bytes(part(9))),
@@ -116,7 +116,7 @@ mod tests {
         for changed in [&text[1..], &text[..20], "", "next", &text.replacen('A', "B", 1)] {
             let error = Cursor::read(changed, 1).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Invalid);
-            assert!(error.to_string().contains("not a cursor"), "{error}");
+            assert!(error.to_string().contains("invalid cursor"), "{error}");
         }
     }
 }

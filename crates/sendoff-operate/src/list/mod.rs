@@ -1,4 +1,4 @@
-//! Lists: newest or oldest first, page by page, with a bound on what a page looks at.
+//! Lists: newest or oldest first, page by page. Each page reads a limited number of rows.
 
 mod cursor;
 mod pager;
@@ -23,10 +23,10 @@ use crate::written::WrittenFilter;
 /// The largest page of a list.
 pub const MOST_ROWS: usize = 1000;
 
-/// The highest count of a list; beyond it there are more.
+/// The highest count that a list reports; beyond it, the count is a lower bound.
 pub const MOST_COUNTED: u64 = 10_000;
 
-/// How much one page looks at.
+/// How many rows one page reads, and for how long.
 const PAGE: Bounds = Bounds {
     rows: 2_000_000,
     time: Duration::from_millis(240),
@@ -35,33 +35,33 @@ const PAGE: Bounds = Bounds {
 /// What a list is sorted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum ListBy {
-    /// The number that the database gave each message when it was emitted. This is the order of creation: a message keeps
-    /// its number, whatever happens to it.
+    /// By the number that the database gave each message when it was emitted. This is the order of creation: a message
+    /// keeps its number in every state.
     #[default]
     Created,
-    /// When dead letters died and messages were delivered; others are not in such a list.
+    /// By when dead letters died and messages were delivered. Others are not in such a list.
     Ended,
 }
 
 /// The order of a list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct ListOrder {
-    /// What it is sorted by.
+    /// What the list is sorted by.
     pub by: ListBy,
     /// Whether the oldest come first.
     pub oldest_first: bool,
 }
 
-/// A page of a list.
+/// A request for one page of a list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListRequest {
-    /// Which messages.
+    /// Which messages to list.
     pub filter: WrittenFilter,
-    /// In which order.
+    /// The order of the list.
     pub order: ListOrder,
-    /// How many at most: 1 to [`MOST_ROWS`].
+    /// The largest number of rows on the page: 1 to [`MOST_ROWS`].
     pub limit: usize,
-    /// Where to continue: the `next` of the page before.
+    /// The cursor to continue from: the `next` of the previous page.
     pub after: Option<String>,
     /// Whether to include payloads, cut to a few kilobytes.
     pub payload: bool,
@@ -80,9 +80,9 @@ impl Default for ListRequest {
 }
 
 impl Operator {
-    /// A page of deliveries that match. A page looks at a limited number of rows for a limited time: it may have fewer rows than
-    /// asked for, or none, although there are more. Then `next` continues where it stopped, and `looked_back_to` says how far
-    /// it looked.
+    /// A page of deliveries that match. A page reads a limited number of rows for a limited time: it may have fewer
+    /// rows than asked for, or none, although there are more. Then `next` continues where the page stopped, and
+    /// `looked_back_to` is the time of the last row that was read.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, limit or cursor, and errors of the store.
@@ -111,7 +111,7 @@ impl Operator {
         })
     }
 
-    /// A page of dead letters, as [`Operator::list`].
+    /// A page of dead letters that match; see [`Operator::list`].
     ///
     /// # Errors
     /// As [`Operator::list`]; also when the filter asks for another status.
@@ -122,7 +122,7 @@ impl Operator {
         self.list(&request).await
     }
 
-    /// How many match, up to [`MOST_COUNTED`], and as far as a page looks.
+    /// How many messages match, counted up to [`MOST_COUNTED`] and within the limits of one page.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for an invalid filter, and errors of the store.
@@ -190,7 +190,7 @@ impl Operator {
 pub(crate) fn checked_limit(limit: usize) -> Result<usize> {
     if limit == 0 || limit > MOST_ROWS {
         return Err(
-            Error::new(ErrorKind::Invalid, format!("a limit of {limit} cannot be used")).next_step(format!(
+            Error::new(ErrorKind::Invalid, format!("the limit {limit} is out of range")).next_step(format!(
                 "use 1 to {MOST_ROWS}, and continue with the cursor for further pages"
             )),
         );

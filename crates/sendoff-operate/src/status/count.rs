@@ -9,16 +9,16 @@ use super::words::grouped;
 /// A count, and how exact it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct SampledCount {
-    /// How many.
+    /// The counted number.
     pub count: u64,
-    /// Whether it is an estimate from a sample or from statistics.
+    /// Whether the count is an estimate from a sample or from statistics.
     pub approximate: bool,
-    /// Whether there may be more: counting stopped here.
+    /// Whether the real number may be higher, because counting stopped early.
     pub at_least: bool,
 }
 
 impl SampledCount {
-    /// An exact count.
+    /// A count that is exact.
     pub fn exact(count: u64) -> Self {
         Self::counted(count, false)
     }
@@ -37,7 +37,7 @@ impl SampledCount {
         Self::counted(count, count >= u64::from(limit))
     }
 
-    /// Both together.
+    /// The sum of two counts.
     #[must_use]
     pub(super) fn plus(self, other: Self) -> Self {
         Self {
@@ -47,7 +47,7 @@ impl SampledCount {
         }
     }
 
-    /// Whether it is exactly one.
+    /// Whether the count is exactly one.
     pub(super) fn is_one(self) -> bool {
         self.count == 1 && !self.at_least
     }

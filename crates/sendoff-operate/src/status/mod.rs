@@ -26,11 +26,12 @@ pub use view::{
 };
 pub use words::{age_in_words, grouped, rate_in_words};
 
-/// Figures that are older than this are stale.
+/// Figures older than this many seconds are stale.
 const STALE_SECONDS: f64 = 15.0;
 
 impl Operator {
-    /// Whether messages flow: a verdict, and what it is based on. It costs little whatever the size of the outbox.
+    /// The status of the outbox: a verdict on whether messages flow, and the numbers behind it. It is cheap whatever
+    /// the size of the outbox.
     ///
     /// # Errors
     /// Errors of the store; [`sendoff::ErrorKind::Unsupported`] if it gives no overview.

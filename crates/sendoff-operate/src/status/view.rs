@@ -1,4 +1,4 @@
-//! The answer, as printed and served.
+//! The status as it is printed and served.
 
 use std::collections::BTreeMap;
 
@@ -8,21 +8,21 @@ use serde::Serialize;
 
 use super::SampledCount;
 
-/// How bad it is.
+/// How serious the status of an outbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Level {
     /// Messages flow.
     Ok,
-    /// Somebody should look at it.
+    /// Somebody should check the outbox.
     Warning,
     /// Messages do not flow.
     Critical,
 }
 
 impl Level {
-    /// Its name.
+    /// The name of the level.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -35,65 +35,65 @@ impl Level {
 /// The status of an outbox.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StatusView {
-    /// How bad it is.
+    /// The level of the status.
     pub level: Level,
     /// The verdict, in one sentence.
     pub verdict: String,
-    /// What the verdict is made of, the worst first.
+    /// The reasons for the verdict, the worst first.
     pub reasons: Vec<ReasonView>,
-    /// When it was read, by the database's clock.
+    /// When the status was read, by the database's clock.
     pub at: String,
-    /// Messages in and deliveries out per second, over the last minute, of all live relays; `None` if none has written
-    /// figures.
+    /// Messages read and deliveries confirmed per second, over the last minute, of all live relays; `None` if no relay
+    /// has written figures.
     pub rates: Option<Rates>,
-    /// Due and never tried.
+    /// Messages that are due and were never tried.
     pub pending: BacklogView,
-    /// Everything that is not delivered and not scheduled for later: pending, retry, blocked and deferred.
+    /// All deliveries that are not delivered and not scheduled for later: pending, retry, blocked and deferred.
     pub backlog: BacklogView,
-    /// Failed, and tried again.
+    /// Deliveries that failed and are tried again.
     pub retry: SampledCount,
-    /// Behind a failed message of their key.
+    /// Deliveries that wait behind a failed message with the same key.
     pub blocked: SampledCount,
-    /// Not tried for now, because their sink is down or paused, for example.
+    /// Deliveries that are not tried for now, for example because their sink is down or paused.
     pub deferred: SampledCount,
-    /// Not due yet.
+    /// Messages that are not due before a scheduled time.
     pub scheduled: SampledCount,
-    /// Sinks, by name.
+    /// The sinks, by name.
     pub sinks: Vec<SinkView>,
     /// Topics with a backlog, the largest first, and paused ones.
     pub topics: Vec<TopicView>,
     /// How many topics with a backlog are left out.
     pub topics_left_out: usize,
-    /// Keys whose messages wait for a failed one.
+    /// Keys whose messages wait behind a failed message.
     pub blocked_keys: SampledCount,
-    /// Dead letters.
+    /// The dead letters.
     pub dead: DeadView,
     /// Registered relays, by name.
     pub relays: Vec<RelayView>,
-    /// The lanes.
+    /// The lanes of the outbox.
     pub lanes: LanesView,
     /// Jobs by state; `None` if there are none.
     pub jobs: Option<JobCounts>,
 }
 
-/// One thing that is wrong.
+/// One problem of an outbox.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ReasonView {
-    /// How bad it is.
+    /// How serious the problem is.
     pub level: Level,
-    /// What it is, as one word for programs.
+    /// The code of the problem, as one word for programs.
     pub code: &'static str,
-    /// What it is, for people.
+    /// The problem, as text for people.
     pub text: String,
 }
 
-/// How much there is, and the age of the oldest.
+/// The size of a backlog and the age of its oldest row.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct BacklogView {
-    /// How many.
+    /// The number of rows in the backlog.
     #[serde(flatten)]
     pub count: SampledCount,
-    /// The age of the oldest, in seconds.
+    /// The age of the oldest row in the backlog, in seconds.
     pub oldest_seconds: Option<f64>,
 }
 
@@ -111,137 +111,138 @@ impl BacklogView {
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum SinkStateView {
-    /// It takes messages.
+    /// The sink takes messages.
     Up,
-    /// It is up again, and gets larger batches step by step.
+    /// The sink is up again, and gets larger batches step by step.
     RampingUp,
-    /// It is down.
+    /// The sink is down.
     Down,
-    /// An operator paused it.
+    /// An operator paused the sink.
     Paused,
-    /// No live relay has written figures about it.
+    /// No live relay has written figures about the sink.
     Unknown,
 }
 
-/// A sink.
+/// The status of a sink.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SinkView {
-    /// Its name.
+    /// The sink's name.
     pub name: String,
-    /// Whether it takes messages.
+    /// Whether the sink takes messages.
     pub state: SinkStateView,
-    /// Since when it is down.
+    /// When the sink went down.
     pub down_since: Option<String>,
-    /// For how long.
+    /// How long the sink has been down, in seconds.
     pub down_seconds: Option<f64>,
-    /// How many live relays have figures about it, and how many of them see it down.
+    /// The number of live relays that have figures about this sink.
     pub relays: u64,
-    /// How many of them see it down.
+    /// The number of live relays for which the sink is down.
     pub relays_down: u64,
-    /// Who paused it.
+    /// The operator who paused the sink.
     pub paused_by: Option<String>,
-    /// Since when it is paused.
+    /// When the sink was paused.
     pub paused_since: Option<String>,
-    /// For how long.
+    /// How long the sink has been paused, in seconds.
     pub paused_seconds: Option<f64>,
-    /// Confirmed deliveries per second, over the last minute.
+    /// Confirmed deliveries to this sink per second, over the last minute.
     pub delivered_rate: f64,
-    /// Failed attempts per second, over the last minute.
+    /// Failed attempts at this sink per second, over the last minute.
     pub failed_rate: f64,
-    /// Confirmed deliveries since the live relays started.
+    /// Confirmed deliveries to this sink since the live relays started.
     pub delivered: u64,
-    /// Failed attempts since the live relays started.
+    /// Failed attempts at this sink since the live relays started.
     pub failed: u64,
-    /// Messages in flight for it.
+    /// The number of messages in flight for this sink.
     pub in_flight: u64,
-    /// What is not delivered and not scheduled for later, including ready messages that are routed to it.
+    /// Deliveries to this sink that are not delivered and not scheduled for later, including ready messages that are
+    /// routed to it.
     pub backlog: BacklogView,
-    /// Of those, deferred ones.
+    /// The deferred part of the sink's backlog.
     pub deferred: SampledCount,
-    /// Of those, failed ones that are tried again.
+    /// The part of the sink's backlog that failed and is tried again.
     pub retry: SampledCount,
-    /// Of those, blocked ones.
+    /// The blocked part of the sink's backlog.
     pub blocked: SampledCount,
-    /// Its last error.
+    /// The sink's last error.
     pub last_error: Option<String>,
-    /// How long ago that was, in seconds.
+    /// The age of the sink's last error, in seconds.
     pub last_error_seconds: Option<f64>,
-    /// After how many seconds it is probed, if it is down.
+    /// The time until the next probe of the sink in seconds, if it is down.
     pub next_probe_seconds: Option<f64>,
-    /// Whether the newest figures about it are stale.
+    /// Whether the newest figures about the sink are stale.
     pub stale: bool,
 }
 
 /// A topic with a backlog.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TopicView {
-    /// Its name; of a paused topic, its pattern.
+    /// The name of the topic, or the pattern of a paused topic.
     pub topic: String,
-    /// What is not delivered and not scheduled for later.
+    /// Deliveries of this topic that are not delivered and not scheduled for later.
     pub backlog: BacklogView,
-    /// Who paused it.
+    /// The operator who paused the topic.
     pub paused_by: Option<String>,
-    /// For how long it has been paused.
+    /// How long the topic has been paused, in seconds.
     pub paused_seconds: Option<f64>,
 }
 
 /// Dead letters.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DeadView {
-    /// How many.
+    /// The number of dead letters.
     #[serde(flatten)]
     pub count: SampledCount,
-    /// By reason; those that were not counted are left out.
+    /// The number of dead letters by reason. It covers only the dead letters that were counted.
     pub reasons: BTreeMap<String, u64>,
 }
 
 /// A registered relay.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RelayView {
-    /// Its id.
+    /// The relay's id.
     pub owner: Uuid,
-    /// Its name.
+    /// The relay's name.
     pub name: String,
-    /// The version of its program.
+    /// The version of the relay's program.
     pub version: String,
-    /// The hash of its configuration.
+    /// The hash of the relay's configuration.
     pub config: String,
     /// Whether another live relay has another configuration.
     pub config_differs: bool,
-    /// Whether its lease is valid.
+    /// Whether the relay's lease is valid.
     pub alive: bool,
-    /// How long ago it renewed its lease, in seconds.
+    /// How long ago the relay renewed its lease, in seconds.
     pub beat_seconds: f64,
-    /// The lanes that it holds.
+    /// The number of lanes that the relay holds.
     pub lanes: u64,
-    /// Messages in flight.
+    /// The number of messages that the relay has in flight.
     pub in_flight: Option<u64>,
-    /// What it does per second.
+    /// What the relay does per second.
     pub rates: Option<Rates>,
-    /// The age of its figures, in seconds; `None` if it has written none.
+    /// The age of the relay's figures in seconds; `None` if it has written none.
     pub figures_seconds: Option<f64>,
-    /// Whether its figures are too old to go by.
+    /// Whether the relay's figures are stale.
     pub stale: bool,
 }
 
-/// The lanes.
+/// The lanes of the outbox and problems with them.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LanesView {
-    /// How many there are.
+    /// The number of lanes.
     pub total: u64,
-    /// Those that no live relay holds.
+    /// The lanes that no live relay holds.
     pub free: Vec<i64>,
     /// Lanes with ready messages that no live relay holds.
     pub stuck: Option<StuckView>,
-    /// The lane of a row that no relay reads, because that lane or its number does not exist.
+    /// The lane in a row that no relay reads, because that lane or the row's number does not exist.
     pub stray: Option<i64>,
 }
 
 /// Lanes with ready messages that no live relay holds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct StuckView {
-    /// How many.
+    /// The number of such lanes.
     pub lanes: u64,
-    /// The age of the oldest message in them, in seconds.
+    /// The age of the oldest message in such a lane, in seconds.
     pub oldest_seconds: f64,
 }

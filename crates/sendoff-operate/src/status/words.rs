@@ -38,7 +38,7 @@ pub fn grouped(number: u64) -> String {
     text
 }
 
-/// A count with its noun, in the singular if it is one.
+/// A number with its noun, in the singular if the number is one.
 pub(super) fn counted(count: impl std::fmt::Display, is_one: bool, noun: &str, plural: &str) -> String {
     format!("{count} {}", if is_one { noun } else { plural })
 }

@@ -9,17 +9,17 @@ use serde::{Deserialize, Serialize};
 pub struct DeliveryView {
     /// The sink; `None` when the message is not routed yet.
     pub sink: Option<String>,
-    /// Its status.
+    /// The status of the delivery.
     pub status: Status,
     /// The state of a waiting delivery, or the reason of a dead one, as a code.
     pub detail: Option<String>,
-    /// Failed attempts.
+    /// The number of failed attempts.
     pub attempts: i64,
-    /// The last error.
+    /// The last error of the delivery.
     pub last_error: Option<String>,
-    /// When it is due, RFC 3339; `None` for one that is ready, blocked, or ended.
+    /// When the delivery is due, RFC 3339; `None` for one that is ready, blocked, or ended.
     pub due_at: Option<String>,
-    /// When it was delivered or died, RFC 3339.
+    /// When the delivery was confirmed or died, RFC 3339.
     pub ended_at: Option<String>,
     /// The failed attempts, oldest first.
     pub history: Vec<TriedView>,
@@ -28,11 +28,11 @@ pub struct DeliveryView {
 /// One attempt that failed.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TriedView {
-    /// When, RFC 3339.
+    /// When the attempt failed, RFC 3339.
     pub at: Option<String>,
-    /// At which sink.
+    /// The sink of the attempt.
     pub sink: Option<String>,
-    /// The error.
+    /// The error of the attempt.
     pub error: Option<String>,
 }
 

@@ -11,60 +11,60 @@ use super::MessageView;
 /// A job as an operator sees it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct JobView {
-    /// Its id; `None` when the row's id cannot be read.
+    /// The job's id; `None` when the row's id cannot be read.
     pub id: Option<Uuid>,
-    /// Its state.
+    /// The job's state.
     pub state: JobState,
-    /// Its topic.
+    /// The job's topic.
     pub topic: String,
-    /// Its key.
+    /// The job's key.
     pub key: Option<String>,
-    /// The aggregate's type.
+    /// The type of the job's aggregate.
     pub aggregate_type: Option<String>,
-    /// The aggregate's id.
+    /// The id of the job's aggregate.
     pub aggregate_id: Option<String>,
-    /// Its idempotency key.
+    /// The job's idempotency key.
     pub idempotency_key: Option<String>,
-    /// How often it was claimed.
+    /// How often the job was claimed.
     pub attempts: i64,
-    /// Its own limit of attempts.
+    /// The job's own limit of attempts.
     pub max_attempts: Option<i64>,
-    /// The last error.
+    /// The job's last error.
     pub last_error: Option<String>,
-    /// The worker that has it.
+    /// The worker that holds the job.
     pub lease_owner: Option<String>,
-    /// When its lease ends, RFC 3339. After that, another worker can claim it.
+    /// When the job's lease ends, RFC 3339. After that, another worker can claim the job.
     pub lease_until: Option<String>,
-    /// Its number.
+    /// The job's number.
     pub seq: i64,
-    /// When it was created, RFC 3339.
+    /// When the job was created, RFC 3339.
     pub created_at: String,
-    /// When it can be claimed, RFC 3339.
+    /// When the job can be claimed, RFC 3339.
     pub due_at: Option<String>,
-    /// When it was completed, RFC 3339.
+    /// When the job was completed, RFC 3339.
     pub completed_at: Option<String>,
-    /// When it expires, RFC 3339.
+    /// When the job expires, RFC 3339.
     pub expires_at: Option<String>,
-    /// Its headers: an object of strings, or any other JSON that is in the table.
+    /// The job's headers: an object of strings, or any other JSON that is in the table.
     pub headers: Value,
-    /// Whether its headers are left out because they are too long.
+    /// Whether the headers are left out because they are too long.
     pub headers_cut: bool,
-    /// Its content type.
+    /// The payload's content type.
     pub content_type: String,
-    /// The size of its payload in bytes.
+    /// The size of the payload in bytes.
     pub payload_bytes: u64,
     /// Whether the payload is cut off.
     pub payload_cut: bool,
-    /// Its payload, when that is text: UTF-8 without control characters other than tabs and line breaks.
+    /// The payload, if it is text: UTF-8 without control characters other than tabs and line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// Its payload, when that is not text.
+    /// The payload in base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
 }
 
 impl JobView {
-    /// Without its payload; its size stays.
+    /// Removes the payload; its size stays.
     pub(crate) fn without_payload(mut self) -> Self {
         (self.payload, self.payload_base64) = (None, None);
         self

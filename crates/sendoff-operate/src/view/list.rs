@@ -1,4 +1,4 @@
-//! Pages and counts.
+//! Pages of lists, and counts.
 
 use serde::Serialize;
 
@@ -7,12 +7,12 @@ use serde::Serialize;
 pub struct PageView<T> {
     /// The rows, in the order of the list.
     pub items: Vec<T>,
-    /// Where the next page starts; `None` when there is none.
+    /// The cursor of the next page; `None` when this is the last page.
     pub next: Option<String>,
-    /// How many rows were looked at, in a list that looks at a limited number.
+    /// How many rows were read, for a list that reads a limited number.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scanned: Option<u64>,
-    /// How far the list has looked, if it goes on: the time of the last row that was looked at, RFC 3339.
+    /// How far back the list has read, if it continues: the time of the last row that was read, RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub looked_back_to: Option<String>,
 }

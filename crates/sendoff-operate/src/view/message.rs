@@ -14,62 +14,62 @@ use super::DeliveryView;
 /// A message as an operator sees it, with some or all of its deliveries.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MessageView {
-    /// Its id; `None` when the row's id cannot be read.
+    /// The message's id; `None` when the row's id cannot be read.
     pub id: Option<Uuid>,
-    /// The status of its worst delivery: dead, then retry, blocked, deferred, pending, scheduled, delivered.
+    /// The status of the message's worst delivery: dead, then retry, blocked, deferred, pending, scheduled, delivered.
     pub status: Status,
-    /// Its topic.
+    /// The message's topic.
     pub topic: String,
-    /// Its ordering key.
+    /// The message's ordering key.
     pub key: Option<String>,
-    /// The aggregate's type.
+    /// The type of the message's aggregate.
     pub aggregate_type: Option<String>,
-    /// The aggregate's id.
+    /// The id of the message's aggregate.
     pub aggregate_id: Option<String>,
-    /// The version of its payload's schema.
+    /// The version of the payload's schema.
     pub schema_version: Option<i64>,
-    /// Its idempotency key.
+    /// The message's idempotency key.
     pub idempotency_key: Option<String>,
-    /// Its priority.
+    /// The message's priority.
     pub priority: i64,
-    /// Its own limit of attempts.
+    /// The message's own limit of attempts.
     pub max_attempts: Option<i64>,
-    /// Its lane.
+    /// The message's lane.
     pub lane: i64,
-    /// Its number in the lane.
+    /// The message's number in the lane.
     pub seq: i64,
-    /// When it was created, RFC 3339.
+    /// When the message was created, RFC 3339.
     pub created_at: String,
-    /// When it expires, RFC 3339.
+    /// When the message expires, RFC 3339.
     pub expires_at: Option<String>,
-    /// Its headers: an object of strings, or any other JSON that is in the table.
+    /// The message's headers: an object of strings, or any other JSON that is in the table.
     pub headers: Value,
-    /// Whether its headers are left out because they are too long.
+    /// Whether the headers are left out because they are too long.
     pub headers_cut: bool,
-    /// Its content type.
+    /// The payload's content type.
     pub content_type: String,
-    /// The size of its payload in bytes.
+    /// The size of the payload in bytes.
     pub payload_bytes: u64,
     /// Whether the payload is cut off.
     pub payload_cut: bool,
-    /// Its payload, when that is text: UTF-8 without control characters other than tabs and line breaks.
+    /// The payload, if it is text: UTF-8 without control characters other than tabs and line breaks.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<String>,
-    /// Its payload, when that is not text.
+    /// The payload in base64, if it is not text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload_base64: Option<String>,
-    /// Its deliveries, by the names of their sinks.
+    /// The message's deliveries, by the names of their sinks.
     pub deliveries: Vec<DeliveryView>,
 }
 
 impl MessageView {
-    /// Without its payload; its size stays.
+    /// Removes the payload; its size stays.
     pub(crate) fn without_payload(mut self) -> Self {
         (self.payload, self.payload_base64) = (None, None);
         self
     }
 
-    /// The message that all of these are deliveries of; `None` when there are none.
+    /// The message of the given deliveries; `None` without deliveries.
     pub fn of_deliveries(mut stored: Vec<Stored>) -> Option<Self> {
         stored.sort_by(|one, other| one.sink.cmp(&other.sink));
         let deliveries: Vec<DeliveryView> = stored.iter().map(DeliveryView::from).collect();

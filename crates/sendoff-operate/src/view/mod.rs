@@ -1,4 +1,4 @@
-//! Answers as printed and served: the JSON is the same everywhere.
+//! Results for operators: the same JSON on the command line, in the API and on the admin page.
 
 mod delivery;
 mod failure;

@@ -2,9 +2,9 @@
 
 use serde::Serialize;
 
-/// How many dead letters were retried.
+/// The result of a retry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct RetryView {
-    /// Deliveries that are due now.
+    /// The number of deliveries that are due now.
     pub retried: u64,
 }

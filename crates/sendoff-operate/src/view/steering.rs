@@ -8,21 +8,21 @@ use serde::Serialize;
 /// A blocked key at a sink.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct KeyView {
-    /// The key.
+    /// The blocked key.
     pub key: String,
-    /// The sink.
+    /// The sink at which the key is blocked.
     pub sink: String,
-    /// Its lane.
+    /// The lane of the key.
     pub lane: i64,
-    /// Messages that are blocked behind the head.
+    /// The number of messages blocked behind the failed one.
     pub blocked: u64,
-    /// The head: the message that they wait for.
+    /// The id of the failed message that blocks the others.
     pub head: Option<Uuid>,
-    /// Its state: `retry`, `deferred` or `dead`.
+    /// The state of the message that blocks the others: `retry`, `deferred` or `dead`.
     pub state: String,
-    /// When it is tried again.
+    /// When the message that blocks the others is tried again.
     pub due_at: Option<String>,
-    /// Its last error.
+    /// The last error of the message that blocks the others.
     pub last_error: Option<String>,
 }
 
@@ -51,22 +51,22 @@ impl From<store::KeyView> for KeyView {
     }
 }
 
-/// A lane and its owner.
+/// A lane and the relay that holds it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneView {
-    /// Its number.
+    /// The number of the lane.
     pub lane: i64,
-    /// The name of the relay that holds it.
+    /// The name of the relay that holds the lane.
     pub relay: Option<String>,
-    /// That relay's id.
+    /// The id of the relay that holds the lane.
     pub owner: Option<Uuid>,
-    /// When its lease expires, unless renewed.
+    /// When the lease on the lane expires, unless it is renewed.
     pub until: Option<String>,
-    /// How often it changed its owner.
+    /// How often the lane changed its owner.
     pub epoch: i64,
-    /// Crashes of owners in a row.
+    /// How many owners of the lane crashed in a row.
     pub crashes: i64,
-    /// Ready messages in it.
+    /// The number of ready messages in the lane.
     pub ready: u64,
 }
 
@@ -93,16 +93,16 @@ impl From<store::LaneView> for LaneView {
     }
 }
 
-/// A pause.
+/// A paused topic or sink.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct PauseView {
-    /// `topic` or `sink`.
+    /// What is paused: `topic` or `sink`.
     pub kind: &'static str,
-    /// Its name.
+    /// The name of the paused topic or sink.
     pub name: String,
-    /// Since when.
+    /// When the pause began.
     pub since: String,
-    /// By whom.
+    /// The operator who began the pause.
     pub by: String,
 }
 
@@ -121,18 +121,18 @@ impl From<store::PauseView> for PauseView {
 /// The result of a clean-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct CleanView {
-    /// Deleted rows.
+    /// The number of deleted rows.
     pub deleted: u64,
-    /// Remaining rows of the selected kinds: younger than their retention, or blocking a key.
+    /// The number of remaining rows of the selected kinds: younger than their retention, or blocking a key.
     pub remaining: u64,
 }
 
-/// The result of freeing stale lanes and jobs.
+/// The result of reaping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ReapView {
-    /// Lanes of relays whose lease has expired.
+    /// The number of freed lanes, whose relay's lease had expired.
     pub lanes_freed: u64,
-    /// Jobs that their workers have not renewed in time.
+    /// The number of reaped jobs, whose worker had not renewed its lease in time.
     pub jobs_reaped: u64,
 }
 
@@ -148,17 +148,17 @@ impl From<store::Reaped> for ReapView {
 /// One entry of the audit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct AuditView {
-    /// When.
+    /// When the action took place.
     pub at: String,
-    /// The login at the database. `None` if the database has none.
+    /// The database login that took the action. `None` if the database has no logins.
     pub login: Option<String>,
-    /// Who, as given by the operator.
+    /// The name of the operator, as given by the operator.
     pub who: String,
-    /// The action.
+    /// What was done, such as `dead retry` or `pause`.
     pub action: String,
-    /// On which messages.
+    /// The filter that selected the messages.
     pub filter: serde_json::Value,
-    /// How many.
+    /// The number of changed rows.
     pub affected: u64,
 }
 

@@ -1,28 +1,30 @@
-//! A summary of the outbox.
+//! The number of messages and deliveries in each state.
 
 use sendoff::store::Summary;
 use serde::Serialize;
 
-/// Counts by state. A *line* is a line of a list: a delivery, or a message that is not routed yet.
+/// The numbers of messages and deliveries by state. A *line* is a line of a list: a delivery, or a message that is not
+/// routed yet.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct SummaryView {
-    /// All lines: pending, failed, dead and delivered.
+    /// The number of all lines: pending, failed, dead and delivered.
     pub total: u64,
-    /// Lines that are ready or waiting, and never failed.
+    /// The number of lines that are ready or waiting, and never failed. This includes scheduled, blocked and deferred
+    /// ones.
     pub pending: u64,
-    /// Messages that are ready now.
+    /// The number of messages that are ready now.
     pub ready: u64,
-    /// Lines that wait: scheduled, in retry, blocked, or deferred.
+    /// The number of lines that wait: scheduled, in retry, blocked, or deferred.
     pub waiting: u64,
-    /// Deliveries that wait, with failed attempts.
+    /// The number of waiting deliveries with failed attempts.
     pub failed: u64,
-    /// Dead letters: deliveries, or messages that could not be routed.
+    /// The number of dead letters: deliveries, or messages that could not be routed.
     pub dead: u64,
-    /// Deliveries that are kept.
+    /// The number of delivered deliveries that are kept.
     pub delivered: u64,
     /// The age of the oldest ready message in seconds.
     pub oldest_ready_seconds: Option<f64>,
-    /// The age of the oldest pending message in seconds; scheduled messages that are not due do not count.
+    /// The age of the oldest pending message in seconds. Scheduled messages that are not due do not count.
     pub oldest_pending_seconds: Option<f64>,
 }
 

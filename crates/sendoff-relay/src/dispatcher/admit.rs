@@ -59,7 +59,7 @@ impl Dispatcher {
                     lane = row_ref.lane,
                     seq = row_ref.seq,
                     why,
-                    "a row cannot be read as a message"
+                    "row is not a valid message; it becomes a dead letter"
                 );
                 // Only its row ref is used.
                 let blank = Arc::new(Outgoing::blank(row_ref));

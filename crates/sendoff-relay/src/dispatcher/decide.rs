@@ -30,7 +30,7 @@ impl Dispatcher {
                         event = "sink_up",
                         sink = &*self.plan.sinks[sink].name,
                         down_ms = outage.as_millis() as u64,
-                        "the sink answers again"
+                        "sink is up again"
                     );
                 }
                 if let Some(entry) = self.entries.get(ticket.entry) {
@@ -104,7 +104,7 @@ impl Dispatcher {
                 event = "sink_down",
                 sink = &*self.plan.sinks[sink].name,
                 error = reason.text(),
-                "the sink is down"
+                "sink is down; its deliveries are deferred"
             );
         }
         let until = self.sinks[sink].breaker.shut_until(now);
@@ -136,7 +136,7 @@ impl Dispatcher {
         tracing::warn!(
             event = "message_failed", id = %entry.outgoing.id, topic = entry.outgoing.topic, sink = &**delivery, attempts,
             retry_in_ms = delay.as_millis() as u64, context = entry.outgoing.headers.get(LOG_CONTEXT), error,
-            "an attempt failed"
+            "delivery failed; will retry"
         );
         self.hooks.call(|| {
             let (outgoing, sink) = (entry.outgoing.clone(), delivery.clone());
@@ -193,7 +193,7 @@ impl Dispatcher {
             tracing::error!(
                 event = "message_dead", id = %entry.outgoing.id, topic = entry.outgoing.topic, sink = &*delivery.name,
                 reason = reason.as_str(), context = entry.outgoing.headers.get(LOG_CONTEXT), error,
-                "a delivery became a dead letter"
+                "delivery failed and is not retried; it becomes a dead letter"
             );
             self.hooks.call(|| {
                 Call::Dead(DeadLetter {

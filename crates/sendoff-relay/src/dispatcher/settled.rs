@@ -35,7 +35,7 @@ impl Dispatcher {
             self.order.freed(freed);
         }
         if !report.lost.is_empty() {
-            tracing::warn!(event = "lanes_lost", lanes = ?report.lost, "lanes were taken over by another relay");
+            tracing::warn!(event = "lanes_lost", lanes = ?report.lost, "lanes lost: another relay took them over");
             self.lose(&report.lost);
         }
     }

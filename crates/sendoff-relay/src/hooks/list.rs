@@ -20,19 +20,19 @@ struct Counters {
     dropped: AtomicU64,
 }
 
-/// A snapshot of [`HookCounts`].
+/// The failures of hooks at one moment, read from [`HookCounts`].
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HookFailures {
-    /// Calls that returned an error.
+    /// Calls of hooks that returned an error.
     pub failed: u64,
-    /// Calls that panicked.
+    /// Calls of hooks that panicked.
     pub panicked: u64,
     /// Calls of hooks that were not made, because too many calls were queued.
     pub dropped: u64,
 }
 
 impl HookCounts {
-    /// The current numbers.
+    /// Reads the current numbers.
     pub fn read(&self) -> HookFailures {
         HookFailures {
             failed: self.0.failed.load(Ordering::Relaxed),
@@ -47,11 +47,11 @@ impl HookCounts {
             Some(Ok(())) => {}
             Some(Err(error)) => {
                 self.0.failed.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_failed", hook, %error, "a hook failed; the relay continues");
+                tracing::error!(event = "hook_failed", hook, %error, "hook failed; the relay continues");
             }
             None => {
                 self.0.panicked.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(event = "hook_panicked", hook, "a hook panicked; the relay continues");
+                tracing::error!(event = "hook_panicked", hook, "hook panicked; the relay continues");
             }
         }
     }

@@ -21,13 +21,13 @@ pub type HookResult = Result<(), BoxError>;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct DeadLetter {
-    /// The message.
+    /// The dead message.
     pub outgoing: Arc<Outgoing>,
     /// The sink; empty when the message could not be routed.
     pub sink: Arc<str>,
-    /// Why, as a code.
+    /// The reason, as a code.
     pub reason: DeadReason,
-    /// Why, as text for people.
+    /// The reason, as text for people.
     pub error: String,
 }
 
@@ -38,8 +38,8 @@ pub struct DeadLetter {
 /// up to 5 s for queued calls. An error or a panic is logged and counted, and the next call is made. Where every call has
 /// to be made, however many there are, use an [`Observer`](crate::Observer).
 ///
-/// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result, another
-/// relay works on the message again and calls its hooks again.
+/// Hooks are called at least once, like sinks: when a relay dies or loses a lane before it has written a result,
+/// another relay works on the message again and calls its hooks again.
 ///
 /// ```
 /// use async_trait::async_trait;
@@ -58,7 +58,7 @@ pub struct DeadLetter {
 /// ```
 #[async_trait]
 pub trait Hooks: Send + Sync + 'static {
-    /// A sink confirmed a delivery.
+    /// Called after a sink confirmed a delivery.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -67,8 +67,8 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Attempt number `attempts` failed; the next one follows after `delay`. Not called for the last attempt, after which
-    /// the delivery is dead.
+    /// Called after attempt number `attempts` failed; the next attempt follows after `delay`. Not called after the last
+    /// attempt, which makes the delivery dead.
     ///
     /// # Errors
     /// The error is logged and counted.
@@ -93,7 +93,8 @@ pub trait Hooks: Send + Sync + 'static {
         Ok(())
     }
 
-    /// These dead letters were written together; there is at least one. Use this to send one alert instead of thousands.
+    /// Called after dead letters were written together, with at least one. Use this to send one alert instead of
+    /// thousands.
     ///
     /// # Errors
     /// The error is logged and counted.

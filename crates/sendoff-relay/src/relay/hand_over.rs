@@ -84,7 +84,7 @@ impl Running {
         tracing::info!(
             event = "lanes_handed_over",
             ?lanes,
-            "only another relay has a route for messages in these lanes; giving the lanes up"
+            "releasing lanes: only another relay has a route for messages in them"
         );
         self.dispatcher.leave(&lanes);
     }

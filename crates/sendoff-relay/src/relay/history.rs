@@ -28,7 +28,7 @@ impl Running {
         self.pace.next_poll = Instant::now();
         if !std::mem::take(&mut self.reading.is_behind) {
             self.history = None;
-            self.history_changed("what was read before is not there any more");
+            self.history_changed("rows that were read before no longer exist");
         }
     }
 
@@ -41,7 +41,8 @@ impl Running {
             event = "history_changed",
             why,
             lanes = lanes.len(),
-            "the database has another history, as after a failover; leasing lanes again and reading from the beginning"
+            "database history changed (failover or restored backup); leasing lanes again and reading them from their \
+             first message"
         );
         let hooks = self.dispatcher.hooks();
         hooks.observe("history_changed", |observer| observer.history_changed());

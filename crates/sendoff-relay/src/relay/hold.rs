@@ -57,7 +57,7 @@ impl Running {
                 event = "lanes_shared",
                 giving = surplus.len(),
                 relays = beat.relays.len(),
-                "sharing lanes"
+                "releasing lanes, so that each relay has its share"
             );
             self.dispatcher.leave(&surplus);
         } else if wanted > 0 && !self.under_way.acquire && (!self.under_way.release || planted!(AcquiresWhileReleasing))
@@ -167,7 +167,7 @@ impl Running {
         if grants.is_empty() {
             return;
         }
-        tracing::info!(event = "lanes_gained", count = grants.len(), "lanes leased");
+        tracing::info!(event = "lanes_gained", count = grants.len(), "leased lanes");
         // With another history of the database, lanes can be free there before this relay has settled the messages that
         // are with a sink. Those messages belong to the old lease; the lane starts again.
         let again: Vec<Lane> = grants.iter().map(|grant| grant.lane).collect();

@@ -53,7 +53,7 @@ pub struct Relay {
 }
 
 impl Relay {
-    /// Starts to build a relay on `store`.
+    /// Starts to build a relay that reads from `store`.
     pub fn builder(store: Arc<dyn RelayStore>) -> RelayBuilder {
         RelayBuilder {
             store,
@@ -102,7 +102,7 @@ impl Relay {
         }
     }
 
-    /// Its sinks, by name.
+    /// The relay's sinks, by name.
     pub fn sinks(&self) -> Vec<(Arc<str>, Arc<dyn Sink>)> {
         let sinks = self.plan.sinks.iter();
         sinks.map(|sink| (sink.name.clone(), sink.sink.clone())).collect()
@@ -132,7 +132,7 @@ impl Relay {
     }
 }
 
-/// Sets up a [`Relay`].
+/// Builds a [`Relay`].
 #[must_use]
 pub struct RelayBuilder {
     store: Arc<dyn RelayStore>,
@@ -151,32 +151,32 @@ pub struct RelayBuilder {
 }
 
 impl RelayBuilder {
-    /// Sets the name that operators see, such as host and process id. It need not be unique.
+    /// Sets the relay's name for operators, such as host and process id. It need not be unique.
     pub fn name(mut self, name: impl Into<String>) -> Self {
         self.name = name.into();
         self
     }
 
-    /// Adds a sink.
+    /// Adds a sink under a name.
     pub fn sink(mut self, name: impl Into<String>, sink: Arc<dyn Sink>) -> Self {
         self.sinks.push((name.into(), sink));
         self
     }
 
-    /// Sets how a sink is called.
+    /// Sets the limits of a sink: batch size, concurrency, timeout and rate.
     pub fn sink_settings(mut self, name: impl Into<String>, settings: SinkSettings) -> Self {
         self.sink_settings.push((name.into(), settings));
         self
     }
 
-    /// Sends topics that match `pattern` to these sinks, as separate deliveries. The first matching route counts; a message
-    /// that no route of a live relay matches becomes a dead letter.
+    /// Sends topics that match `pattern` to these sinks, as separate deliveries. The first matching route applies. A
+    /// message without a matching route at any live relay becomes a dead letter.
     pub fn route(mut self, pattern: Pattern, to: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.routes.push((pattern, to.into_iter().map(Into::into).collect()));
         self
     }
 
-    /// Sets retries and order for topics that match `pattern`. The first match counts.
+    /// Sets retries and order for topics that match `pattern`. The first matching pattern applies.
     pub fn topic(mut self, pattern: Pattern, policy: TopicPolicy) -> Self {
         self.topics.push((pattern, policy));
         self
@@ -212,8 +212,8 @@ impl RelayBuilder {
         self
     }
 
-    /// Sets the source of owner ids, for repeatable simulations. Elsewhere they are random: two relays with the same id would
-    /// settle messages of each other.
+    /// Sets the source of owner ids, for repeatable simulations. In production, ids must be random: two relays with the
+    /// same id would settle each other's messages.
     #[doc(hidden)]
     pub fn owners(mut self, owners: impl Fn() -> OwnerId + Send + Sync + 'static) -> Self {
         self.owners = Arc::new(owners);
@@ -235,15 +235,17 @@ impl RelayBuilder {
     pub fn build(self) -> Result<Relay> {
         check(&self.settings)?;
         if self.sinks.is_empty() {
-            return Err(Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add a sink"));
+            return Err(
+                Error::new(ErrorKind::Invalid, "the relay has no sink").next_step("add a sink with RelayBuilder::sink")
+            );
         }
         let middleware: Arc<[Arc<dyn Middleware>]> = self.middleware.into();
         let mut planned: Vec<PlannedSink> = Vec::with_capacity(self.sinks.len());
         for (name, sink) in self.sinks {
             if planned.iter().any(|other| *other.name == *name) || name.is_empty() {
                 return Err(
-                    Error::new(ErrorKind::Invalid, format!("the sink name {name:?} cannot be used"))
-                        .because("it is empty, or another sink has it")
+                    Error::new(ErrorKind::Invalid, format!("the sink name {name:?} is invalid"))
+                        .because("the name is empty, or another sink has the same name")
                         .next_step("give each sink a unique name"),
                 );
             }
@@ -255,12 +257,13 @@ impl RelayBuilder {
                 .map(|(_, settings)| settings.clone());
             let mut settings = settings.unwrap_or_default();
             if settings.rate.is_some_and(|rate| !rate.is_finite() || rate <= 0.0) {
-                return Err(Error::new(
-                    ErrorKind::Invalid,
-                    format!("the rate of the sink {name:?} cannot be used"),
-                )
-                .because("the relay would never send anything")
-                .next_step("use a number of messages per second above 0, or leave it out; to stop a sink, pause it"));
+                return Err(
+                    Error::new(ErrorKind::Invalid, format!("the rate of the sink {name:?} is invalid"))
+                        .because("the relay would never send anything")
+                        .next_step(
+                            "use a rate above 0 messages per second, or remove the rate; to stop a sink, pause it",
+                        ),
+                );
             }
             let limits = sink.limits();
             settings.batch = limits.batch.map_or(settings.batch, |batch| settings.batch.min(batch));
@@ -292,14 +295,14 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.heartbeat.is_zero() || settings.heartbeat * 3 > settings.lease {
         return complain(
             "the heartbeat is too slow for the lease",
-            "one late heartbeat would cost the relay its lanes",
+            "the relay would lose its lanes after one late heartbeat",
             "make the lease at least three times the heartbeat",
         );
     }
     if settings.batch == 0 || settings.max_in_flight < settings.batch {
         return complain(
             "batch or max_in_flight is too small",
-            "a page that was read has to fit into max_in_flight",
+            "a batch that was read must fit into max_in_flight",
             "use a batch of at least 1 and a max_in_flight of at least the batch",
         );
     }
@@ -312,7 +315,7 @@ fn check(settings: &Settings) -> Result<()> {
     if settings.crash_limit < lowest {
         return complain(
             "the crash_limit is below 2",
-            "a relay that is killed for another reason would make dead letters of the messages it worked on",
+            "if a relay were killed for any other reason, the messages it worked on would become dead letters",
             "use a crash_limit of 2 or more",
         );
     }

@@ -149,7 +149,7 @@ impl Running {
                     Err(error) if error.is_panic() => {
                         tracing::error!(
                             event = "task_panicked", %error,
-                            "the store panicked; this relay gives up its lanes"
+                            "store panicked; the relay gives up its lanes and registers again"
                         );
                         self.start_anew();
                     }
@@ -189,7 +189,7 @@ impl Running {
                         Err(error) => {
                             tracing::debug!(
                                 event = "listen_failed", %error,
-                                "cannot listen for messages; polling only"
+                                "cannot listen for notifications; the relay only polls"
                             );
                         }
                     }
@@ -275,16 +275,16 @@ impl Running {
         while self.under_way.tasks.join_next().await.is_some() {}
         let patience = self.settings.lease.min(Duration::from_secs(5));
         match tokio::time::timeout(patience, self.store.deregister(self.registration.owner)).await {
-            Ok(Ok(())) => tracing::info!(event = "relay_stopped", "relay stopped; its lanes are free"),
+            Ok(Ok(())) => tracing::info!(event = "relay_stopped", "relay stopped; its lanes are released"),
             Ok(Err(error)) => {
                 tracing::warn!(
                     event = "deregister_failed", %error,
-                    "could not deregister; the lanes are free when the lease expires"
+                    "cannot deregister; the lanes are free when the lease expires"
                 );
             }
             Err(_) => tracing::warn!(
                 event = "deregister_failed",
-                "could not deregister: no answer; the lanes are free when the lease expires"
+                "cannot deregister: no answer; the lanes are free when the lease expires"
             ),
         }
         self.dispatcher.report

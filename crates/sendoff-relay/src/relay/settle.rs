@@ -172,12 +172,12 @@ async fn persist(store: &dyn RelayStore, owner: OwnerId, settlements: &[Settleme
                     told = true;
                     tracing::warn!(
                         event = "settle_failed", count = settlements.len(), %error,
-                        "results could not be written; trying again"
+                        "cannot write delivery results; will retry"
                     );
                 } else {
                     tracing::debug!(
                         event = "settle_failed", count = settlements.len(), %error,
-                        "results could not be written; trying again"
+                        "cannot write delivery results; will retry"
                     );
                 }
                 sleep(pause).await;
@@ -192,7 +192,7 @@ fn tell_refused(settlement: &Settlement, count: usize, error: &Error) {
     let row_ref = &settlement.row_ref;
     tracing::error!(
         event = "settle_refused", count, lane = row_ref.lane, seq = row_ref.seq, id = %row_ref.id, %error,
-        "the database refuses to write the results of messages; the rows stay where they are, and the relay tries again"
+        "cannot write delivery results: the database refused; rows are kept, will retry"
     );
 }
 

@@ -171,7 +171,7 @@ impl Running {
                     Ok(()) => tracing::info!(
                         event = "quarantine_ended",
                         lanes = lanes.len(),
-                        "quarantine ended; the crash counts of these lanes are reset"
+                        "quarantine ended; crash counts reset to 0"
                     ),
                     Err(error) => _ = self.complain(Step::ClearQuarantine, error),
                 }
@@ -184,7 +184,7 @@ impl Running {
                         tracing::info!(
                             event = "orphans_released",
                             count,
-                            "blocked deliveries without a failed head are due now"
+                            "blocked deliveries are due now, because nothing blocks them any more"
                         );
                         self.pace.next_due = Instant::now();
                     }
@@ -228,7 +228,7 @@ impl Running {
                 self.alive(sent, &beat);
             }
             Ok(_) => {
-                tracing::warn!(event = "lease_lost", owner = %self.registration.owner, "the lease expired; the relay registers again");
+                tracing::warn!(event = "lease_lost", owner = %self.registration.owner, "lease expired; the relay registers again");
                 self.start_anew();
             }
             Err(error) => {

@@ -74,7 +74,7 @@ pub(super) fn settled(settlements: &[Settlement], refused: &[usize]) {
 
 fn log(step: &str, row_ref: &RowRef, sink: &str, what: &str) {
     let (lane, seq, table) = (row_ref.lane, row_ref.seq, row_ref.table);
-    tracing::trace!(event = "row_step", step, id = %row_ref.id, lane, seq, ?table, sink, what, "row");
+    tracing::trace!(event = "row_step", step, id = %row_ref.id, lane, seq, ?table, sink, what, "step of a row");
 }
 
 fn outcome_name(outcome: &Outcome) -> &'static str {

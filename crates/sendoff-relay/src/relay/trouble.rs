@@ -104,15 +104,15 @@ impl Trouble {
                 self.since = Some(now);
                 tracing::warn!(
                     event = "store_down", step = step_name, %error,
-                    "the database cannot be reached; the relay keeps trying"
+                    "database unreachable; will retry"
                 );
             } else {
-                tracing::debug!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
+                tracing::debug!(event = "step_failed", step = step_name, %error, "relay step failed; will retry");
             }
         } else if is_quiet {
-            tracing::debug!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
+            tracing::debug!(event = "step_failed", step = step_name, %error, "relay step failed; will retry");
         } else {
-            tracing::warn!(event = "step_failed", step = step_name, %error, "a step failed; trying again later");
+            tracing::warn!(event = "step_failed", step = step_name, %error, "relay step failed; will retry");
             logged = now;
         }
         let until = now + pause;
@@ -135,7 +135,7 @@ impl Trouble {
         tracing::info!(
             event = "store_up",
             down_ms = outage.as_millis() as u64,
-            "the database answers again"
+            "database is reachable again"
         );
         *self = Self::default();
         true

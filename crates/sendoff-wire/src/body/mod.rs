@@ -142,7 +142,7 @@ fn field(text: &str, place: Position) -> Result<Part> {
 }
 
 fn unusable(why: String) -> Error {
-    Error::new(ErrorKind::Invalid, "the sink's body template cannot be used")
+    Error::new(ErrorKind::Invalid, "the template `body` of the sink is invalid")
         .because(why)
         .next_step(
             "use a template like {\"event\": \"{topic}\", \"order\": {payload}}; fields are payload, id, topic, key, \

@@ -4,20 +4,20 @@ use super::{Field, Table};
 use crate::config::{Argument, Declare, ExchangeType};
 use crate::route::Queue;
 
-/// An exchange, a queue, and the binding between them. Both are durable.
+/// An exchange, a queue, and the binding between them, to be declared on RabbitMQ. Both are durable.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Declaration {
-    /// Only check that they exist; bind nothing.
+    /// Whether to only check that exchange and queue exist, and to bind nothing.
     pub passive: bool,
-    /// The exchange.
+    /// The name of the exchange to declare.
     pub exchange: String,
-    /// The type of the exchange.
+    /// The type of the exchange to declare.
     pub exchange_type: ExchangeType,
-    /// The queue.
+    /// The name of the queue to declare.
     pub queue: String,
     /// The arguments of the queue.
     pub arguments: Table,
-    /// The binding key of the queue.
+    /// The routing key of the binding.
     pub routing_key: String,
 }
 

@@ -5,10 +5,10 @@ use sendoff::Result;
 use crate::error::invalid;
 use crate::python::{Text, Value};
 
-/// A table, in the order of its entries.
+/// An AMQP table, in the order of its entries.
 pub type Table = Vec<(String, Field)>;
 
-/// A value in a table. The letters are AMQP's.
+/// A value in an AMQP table. Each variant names AMQP's letter for its type.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Field {
     /// `V`: no value.
@@ -21,7 +21,7 @@ pub enum Field {
     Long(i64),
     /// `d`: a float.
     Double(f64),
-    /// `S`: text. Bytes, because Python may put a lone surrogate into it.
+    /// `S`: text as bytes, because text from Python may contain lone surrogates.
     Text(Vec<u8>),
     /// `A`: an array.
     Array(Vec<Field>),
@@ -30,7 +30,7 @@ pub enum Field {
 }
 
 impl Field {
-    /// The letter of its type.
+    /// AMQP's letter for the type of the value.
     pub fn letter(&self) -> char {
         match self {
             Self::Void => 'V',

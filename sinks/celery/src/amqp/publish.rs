@@ -11,47 +11,47 @@ use crate::python::{Text, Value};
 /// The longest expiration that RabbitMQ accepts, in milliseconds: about 49 days.
 const LONGEST_EXPIRATION: u64 = u32::MAX as u64;
 
-/// One `basic.publish`.
+/// One `basic.publish` to RabbitMQ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AmqpPublish {
-    /// The exchange.
+    /// The exchange to publish to.
     pub exchange: String,
-    /// The routing key.
+    /// The routing key of the message.
     pub routing_key: String,
-    /// The properties.
+    /// The properties of the message.
     pub properties: AmqpProperties,
-    /// The body.
+    /// The body of the message.
     pub body: Vec<u8>,
-    /// What must be declared before, unless it is already.
+    /// The exchange, queue and binding that must be declared before this message is sent.
     pub declaration: Option<Declaration>,
 }
 
-/// The properties of a publish that Celery sets.
+/// The properties that Celery sets when it publishes a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AmqpProperties {
     /// The content type of the body.
     pub content_type: String,
     /// The encoding of the body.
     pub content_encoding: String,
-    /// The headers.
+    /// The headers of the message.
     pub headers: Table,
-    /// 1: may be kept in memory only; 2: must be written to disk.
+    /// AMQP's delivery mode. 1: the message may be kept in memory only; 2: it must be written to disk.
     pub delivery_mode: u8,
-    /// The priority.
+    /// The priority of the message.
     pub priority: u8,
-    /// The task id.
+    /// The AMQP property `correlation_id`: the task id.
     pub correlation_id: String,
-    /// The queue for the result.
+    /// The queue for the result of the task.
     pub reply_to: Option<String>,
-    /// Milliseconds until RabbitMQ drops it.
+    /// The time until RabbitMQ drops the message, in milliseconds.
     pub expiration: Option<String>,
-    /// From the option `properties`.
+    /// The AMQP property `message_id`, from the task's option `properties`.
     pub message_id: Option<String>,
-    /// From the option `properties`.
+    /// The AMQP property `type`, from the task's option `properties`.
     pub kind: Option<String>,
-    /// From the option `properties`.
+    /// The AMQP property `user_id`, from the task's option `properties`.
     pub user_id: Option<String>,
-    /// From the option `properties`.
+    /// The AMQP property `app_id`, from the task's option `properties`.
     pub app_id: Option<String>,
 }
 

@@ -17,7 +17,7 @@ pub(crate) enum Broker {
 }
 
 impl CeleryConfig {
-    /// Checks the settings.
+    /// Checks the settings of the Celery sink.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`], with the allowed values.
@@ -33,9 +33,9 @@ impl CeleryConfig {
     pub(crate) fn broker(&self) -> Result<Broker> {
         let Some(url) = &self.url else {
             return Err(invalid(
-                "url of the Celery sink is missing",
-                "it must be the URL of the workers' broker",
-                "set it to the application's broker_url, for example redis://host:6379/0",
+                "`url` of the Celery sink is missing",
+                "the URL of the workers' broker is required",
+                "set `url` to the application's broker_url, for example redis://host:6379/0",
             ));
         };
         let BrokerUrl {

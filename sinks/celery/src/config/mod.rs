@@ -18,70 +18,71 @@ pub use queue::{Argument, Declare, ExchangeType, QueueConfig, QueueType};
 pub use redis::RedisConfig;
 pub use route::RouteConfig;
 
-/// The broker, the format of messages, and the routes. They must have the same values as in the application's Celery
-/// settings.
+/// Settings of the Celery sink: the broker, the format of messages, and the routes. They must have the same values as
+/// in the application's Celery settings.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct CeleryConfig {
     /// Celery's `broker_url`: `amqp://user@host:5672/vhost`, `redis://user@host:6379/0`, or with TLS `amqps://` and
     /// `rediss://`, with kombu's parameters. A sink needs it; an encoder does not.
     pub url: Option<Address>,
-    /// The user's password; better here than in the URL.
+    /// The password of the broker's user. It is better here than in the URL.
     pub password: Option<Secret>,
-    /// TLS settings.
+    /// TLS settings for the connection to the broker.
     pub tls: Option<TlsConfig>,
     /// How long connecting may take, all attempts together.
     #[serde(with = "duration")]
     pub connect_timeout: Duration,
-    /// How long the broker may take to confirm a batch.
+    /// How long to wait until the broker confirms a batch.
     #[serde(with = "duration")]
     pub confirm_timeout: Duration,
-    /// The largest body in bytes; the brokers' defaults unless set: 16 MiB on RabbitMQ, 512 MiB on Redis.
+    /// The largest body of a task in bytes. Unless set, the broker's default applies: 16 MiB on RabbitMQ, 512 MiB on
+    /// Redis.
     pub max_message_bytes: Option<usize>,
-    /// `task_default_queue`.
+    /// Celery's `task_default_queue`: the queue of tasks without a route.
     pub default_queue: String,
-    /// `task_default_exchange`; the name of the default queue unless set.
+    /// Celery's `task_default_exchange`; the name of the default queue unless set.
     pub default_exchange: Option<String>,
-    /// `task_default_exchange_type`.
+    /// Celery's `task_default_exchange_type`: the type of the default exchange.
     pub default_exchange_type: ExchangeType,
-    /// `task_default_routing_key`; the name of the default queue unless set.
+    /// Celery's `task_default_routing_key`; the name of the default queue unless set.
     pub default_routing_key: Option<String>,
-    /// `task_default_queue_type`.
+    /// Celery's `task_default_queue_type`: the type of the default queue, classic or quorum.
     pub default_queue_type: QueueType,
-    /// `task_default_priority`.
+    /// Celery's `task_default_priority`: the priority of tasks without their own.
     pub default_priority: Option<u8>,
-    /// Whether RabbitMQ writes messages to disk: `task_default_delivery_mode`.
+    /// Celery's `task_default_delivery_mode`: whether RabbitMQ writes messages to disk.
     pub persistent: bool,
-    /// `task_queues`.
+    /// Celery's `task_queues`: the known queues.
     pub queues: Vec<QueueConfig>,
-    /// `task_create_missing_queues`: whether a queue that is not in `queues` may be used.
+    /// Celery's `task_create_missing_queues`: whether a task may use a queue that is not in `queues`.
     pub create_missing_queues: bool,
-    /// `task_create_missing_queue_type`.
+    /// Celery's `task_create_missing_queue_type`: the type of queues that are not in `queues`.
     pub create_missing_queue_type: QueueType,
-    /// `task_create_missing_queue_exchange_type`.
+    /// Celery's `task_create_missing_queue_exchange_type`: the type of the exchange of queues that are not in `queues`.
     pub create_missing_queue_exchange_type: Option<ExchangeType>,
-    /// `task_queue_max_priority`.
+    /// Celery's `task_queue_max_priority`: the highest priority of a queue.
     pub queue_max_priority: Option<u8>,
-    /// `task_routes`.
+    /// Celery's `task_routes`: settings for tasks by their names.
     pub routes: Vec<RouteConfig>,
-    /// `task_serializer`: json or yaml.
+    /// Celery's `task_serializer`: json or yaml.
     pub serializer: String,
-    /// `task_compression`.
+    /// Celery's `task_compression`: the compression of bodies.
     pub compression: Option<String>,
-    /// `task_repr_maxlevels`: how deep the arguments are shown in workers' logs.
+    /// Celery's `task_repr_maxlevels`: how deeply nested arguments may be to appear in workers' logs.
     pub repr_maxlevels: usize,
-    /// `timezone`: the time zone of times without an offset.
+    /// Celery's `timezone`: the time zone of times without an offset.
     pub timezone: String,
-    /// The sender of a task, as workers show it; `sendoff<process id>@sendoff` unless set.
+    /// The sender of a task that workers show; `sendoff<process id>@sendoff` unless set.
     pub origin: Option<String>,
-    /// Whether exchanges and queues are declared.
+    /// Whether the sink declares exchanges and queues.
     pub declare: Declare,
-    /// A task whose eta is further away than this stays in the outbox until then, instead of waiting in a worker.
+    /// Tasks whose eta is further away than this stay in the outbox until then, instead of waiting in a worker.
     #[serde(with = "duration::option", skip_serializing_if = "Option::is_none")]
     pub hold_eta: Option<Duration>,
-    /// The prefix of the exchanges of native delayed delivery.
+    /// The prefix of the exchanges for Celery's native delayed delivery.
     pub delayed_delivery_prefix: Option<String>,
-    /// Settings for Redis only.
+    /// Settings that apply only to Redis.
     pub redis: RedisConfig,
 }
 
@@ -121,7 +122,7 @@ impl Default for CeleryConfig {
 }
 
 impl CeleryConfig {
-    /// The settings for this `broker_url`, all others with their defaults.
+    /// The settings for this `broker_url`; all other settings have their defaults.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for an invalid URL.

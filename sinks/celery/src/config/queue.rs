@@ -4,38 +4,38 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// One of `task_queues`.
+/// The settings of one queue in `task_queues`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct QueueConfig {
-    /// Its name.
+    /// The name of the queue.
     pub name: String,
-    /// The exchange that it is bound to; the default exchange unless set.
+    /// The exchange that the queue is bound to; the default exchange unless set.
     #[serde(default)]
     pub exchange: Option<String>,
-    /// The type of that exchange.
+    /// The type of the queue's exchange.
     #[serde(default)]
     pub exchange_type: Option<ExchangeType>,
-    /// Its binding key; the default routing key unless set.
+    /// The binding key of the queue; the default routing key unless set.
     #[serde(default)]
     pub routing_key: Option<String>,
-    /// Classic or quorum.
+    /// The type of the queue: classic or quorum.
     #[serde(default, rename = "type")]
     pub queue_type: QueueType,
-    /// Further arguments of its declaration.
+    /// Further arguments of the queue's declaration.
     #[serde(default)]
     pub arguments: BTreeMap<String, Argument>,
 }
 
-/// The value of an argument of a declaration.
+/// The value of an argument of a queue's declaration.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(untagged)]
 pub enum Argument {
-    /// A boolean.
+    /// An argument that is a boolean.
     Bool(bool),
-    /// A number.
+    /// An argument that is a number.
     Int(i64),
-    /// Text.
+    /// An argument that is text.
     Text(String),
 }
 
@@ -44,17 +44,17 @@ pub enum Argument {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum ExchangeType {
-    /// Routes to the queues with exactly this binding key.
+    /// A direct exchange routes to the queues with exactly this binding key.
     #[default]
     Direct,
-    /// Routes to the queues whose binding pattern matches.
+    /// A topic exchange routes to the queues whose binding pattern matches.
     Topic,
-    /// Routes to all queues.
+    /// A fanout exchange routes to all queues that are bound to it.
     Fanout,
 }
 
 impl ExchangeType {
-    /// The name in AMQP.
+    /// The name of the exchange type in AMQP.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -69,10 +69,10 @@ impl ExchangeType {
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum QueueType {
-    /// RabbitMQ's default.
+    /// A classic queue, RabbitMQ's default.
     #[default]
     Classic,
-    /// Replicated; tasks with an eta wait in RabbitMQ instead of in a worker.
+    /// A quorum queue, which is replicated. Tasks with an eta wait in RabbitMQ instead of in a worker.
     Quorum,
 }
 
@@ -80,13 +80,13 @@ pub enum QueueType {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Declare {
-    /// Nothing is declared. RabbitMQ returns a task without a queue: it becomes a dead letter, or with Django's tables
-    /// a failed attempt.
+    /// The sink declares nothing. RabbitMQ returns a task without a queue: the task becomes a dead letter, or with
+    /// Django's tables a failed attempt.
     Off,
-    /// They must exist. This is the default: then queue arguments that differ from these settings cannot stop a worker
-    /// from starting.
+    /// The sink checks that exchanges and queues exist. This is the default: queue arguments that differ from these
+    /// settings then cannot stop a worker from starting.
     #[default]
     Passive,
-    /// They are created, as Celery's own producers do.
+    /// The sink creates exchanges and queues, as Celery's own producers do.
     Active,
 }

@@ -2,15 +2,15 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Settings for Redis only.
+/// Settings of the Celery sink that apply only to Redis.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RedisConfig {
-    /// The prefix of every key.
+    /// The prefix of every key in Redis.
     pub global_keyprefix: String,
-    /// The separator between the name of a queue and its priority.
+    /// The separator between a queue's name and a priority in the key of a list.
     pub sep: String,
-    /// The priorities with their own lists, in ascending order.
+    /// The priorities that have their own lists, in ascending order.
     pub priority_steps: Vec<u8>,
     /// Whether bindings are also written to the sets that Celery 5.7 keeps for its clean-up.
     pub permanent_bindings: bool,

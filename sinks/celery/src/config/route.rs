@@ -4,34 +4,34 @@ use serde::{Deserialize, Serialize};
 
 use super::ExchangeType;
 
-/// One of `task_routes`: defaults for tasks with this name.
+/// One entry of `task_routes`: defaults for tasks with this name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct RouteConfig {
-    /// The name of the task. With a `*` it is a pattern, in which `?` and `[abc]` mean what they do in file names.
+    /// The name of the task. A name with `*` is a pattern, in which `?` and `[abc]` mean the same as in file names.
     pub task: String,
-    /// The queue.
+    /// The queue of the tasks.
     #[serde(default)]
     pub queue: Option<String>,
-    /// The exchange.
+    /// The exchange of the tasks.
     #[serde(default)]
     pub exchange: Option<String>,
-    /// The type of the exchange.
+    /// The type of the tasks' exchange.
     #[serde(default)]
     pub exchange_type: Option<ExchangeType>,
-    /// The routing key.
+    /// The routing key of the tasks.
     #[serde(default)]
     pub routing_key: Option<String>,
-    /// The priority.
+    /// The priority of the tasks.
     #[serde(default)]
     pub priority: Option<u8>,
-    /// Whether RabbitMQ writes messages to disk: `delivery_mode`.
+    /// Whether RabbitMQ writes the tasks to disk: Celery's `delivery_mode`.
     #[serde(default)]
     pub persistent: Option<bool>,
-    /// The serializer of the body.
+    /// The serializer of the tasks' bodies.
     #[serde(default)]
     pub serializer: Option<String>,
-    /// The compression of the body.
+    /// The compression of the tasks' bodies.
     #[serde(default)]
     pub compression: Option<String>,
 }

@@ -24,7 +24,7 @@ impl BrokerUrl {
         let parts = [url.host_str(), Some(url.path()), url.query()];
         if parts.into_iter().flatten().any(|part| part.contains(';')) {
             return Err(invalid(
-                "url of the Celery sink has several brokers",
+                "`url` of the Celery sink has several brokers",
                 "the relay does not support Celery's broker failover",
                 "use one URL, for example with a host name that always points to the active broker",
             ));
@@ -81,21 +81,21 @@ impl BrokerUrl {
                 return Err(refused(
                     name,
                     "the sink has its own setting",
-                    "set connect_timeout of the sink instead",
+                    "set `connect_timeout` of the sink instead",
                 ));
             }
             "virtual_host" => {
                 return Err(refused(
                     name,
                     "the virtual host belongs in the path",
-                    "write it after the host, for example …/shop or …/0",
+                    "write the virtual host after the host, for example …/shop or …/0",
                 ));
             }
             _ => {
                 return Err(refused(
                     name,
-                    "the relay does not support it",
-                    "remove it from url of the sink, and use the settings of the sink instead",
+                    "the relay does not support this parameter",
+                    "remove it from `url` of the sink, and use the settings of the sink instead",
                 ));
             }
         }
@@ -122,7 +122,7 @@ fn heartbeat(value: &str) -> Result<Option<Duration>> {
 
 fn refused(name: &str, why: &str, next: &str) -> sendoff::Error {
     invalid(
-        format!("the parameter {name} in url of the Celery sink cannot be used"),
+        format!("the parameter {name} in `url` of the Celery sink is not supported"),
         why,
         next,
     )

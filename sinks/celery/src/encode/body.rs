@@ -33,7 +33,7 @@ pub(super) fn body(call: &TaskCall, serializer: &str) -> Result<Body> {
         }
         other => {
             return Err(invalid(
-                format!("the serializer {other:?} of the task cannot be used"),
+                format!("the serializer {other:?} of the task is not supported"),
                 "the relay supports json and yaml",
                 "use one of them for this task",
             ));

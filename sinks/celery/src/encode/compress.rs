@@ -16,7 +16,7 @@ pub(super) fn compress(name: &str, body: &[u8]) -> Result<(&'static str, Vec<u8>
         "zstd" | "zstandard" | "application/zstd" => ("application/zstd", zstd::bulk::compress(body, 0)),
         other => {
             return Err(invalid(
-                format!("the compression {other:?} of the task cannot be used"),
+                format!("the compression {other:?} of the task is not supported"),
                 "the relay supports gzip, zlib, bzip2 and zstd",
                 "use one of them for this task, or none",
             ));

@@ -33,7 +33,7 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// An encoder with these settings.
+    /// Creates an encoder with these settings.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for contradictory settings, an unknown time zone, or priority steps that are not
@@ -50,7 +50,7 @@ impl Encoder {
         let steps = &config.redis.priority_steps;
         if steps.is_empty() || !steps.is_sorted_by(|left, right| left < right) {
             return Err(invalid(
-                "priority_steps of the Celery sink cannot be used",
+                "`priority_steps` of the Celery sink is invalid",
                 "they are empty or not in ascending order",
                 "use the workers' value, for example [0, 3, 6, 9]",
             ));
@@ -67,13 +67,13 @@ impl Encoder {
         })
     }
 
-    /// The settings.
+    /// The settings of the encoder.
     pub fn config(&self) -> &CeleryConfig {
         &self.config
     }
 
-    /// The message of a task that is sent at `now`. `now` only decides how much time is left until the task is due and
-    /// until it expires.
+    /// Encodes a task that is sent at `now`. `now` only decides how much time is left until the task is due and until
+    /// it expires.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`], permanently, when the task cannot be sent.
@@ -120,7 +120,7 @@ impl Encoder {
         })
     }
 
-    /// How long, from `now`, the task stays in the outbox because its eta is further away than `hold_eta`.
+    /// How long, from `now`, a task stays in the outbox because its eta is further away than `hold_eta`.
     ///
     /// # Errors
     /// As [`Encoder::encode`].

@@ -3,21 +3,21 @@
 use crate::python::{Text, Value};
 use crate::route::Destination;
 
-/// The message of a task.
+/// A task encoded as a Celery message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CeleryMessage {
-    /// Celery's headers, in its order, then those of the task.
+    /// The headers of the message: first Celery's, in Celery's order, then the task's own.
     pub headers: Vec<(Text, Value)>,
-    /// The properties.
+    /// The properties of the message.
     pub properties: Properties,
-    /// The arguments and callbacks.
+    /// The body of the message: arguments and callbacks.
     pub body: Vec<u8>,
-    /// Where the message is sent.
+    /// The address of the message on the broker.
     pub destination: Destination,
 }
 
 impl CeleryMessage {
-    /// A header.
+    /// The header with this name.
     pub fn header(&self, name: &str) -> Option<&Value> {
         self.headers
             .iter()
@@ -26,23 +26,23 @@ impl CeleryMessage {
     }
 }
 
-/// The properties of a message.
+/// The properties of a Celery message.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Properties {
     /// The content type of the body.
     pub content_type: &'static str,
     /// The encoding of the body.
     pub content_encoding: &'static str,
-    /// The task id.
+    /// The property `correlation_id`: the task id.
     pub correlation_id: Text,
-    /// The queue for the result.
+    /// The queue for the result of the task.
     pub reply_to: Option<Text>,
-    /// 1: may be kept in memory only; 2: must be written to disk.
+    /// AMQP's delivery mode. 1: the message may be kept in memory only; 2: it must be written to disk.
     pub delivery_mode: u8,
-    /// The priority.
+    /// The priority of the message.
     pub priority: u8,
-    /// Milliseconds until it expires; 0 if it has expired.
+    /// The time until the message expires in milliseconds; 0 if it has expired.
     pub expiration: Option<u64>,
-    /// Further properties.
+    /// Further properties from the task's options.
     pub extra: Vec<(Text, Value)>,
 }

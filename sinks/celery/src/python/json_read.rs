@@ -8,8 +8,8 @@ use crate::error::invalid;
 /// The deepest nesting. Python's parser fails at about twice that.
 const DEEPEST: usize = 400;
 
-/// Parses a text. In addition to JSON it accepts what Python writes: `NaN`, `Infinity`, `-Infinity`, and lone
-/// surrogates. Of two entries with the same name, the later value counts.
+/// Parses JSON like Python. It also accepts what Python writes: `NaN`, `Infinity`, `-Infinity`, and lone surrogates. Of
+/// two entries with the same name, the later one counts.
 ///
 /// # Errors
 /// [`sendoff::ErrorKind::Invalid`], with the position, and never with the text.

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use super::{Text, Value};
 
-/// Writes a value. Numbers keep their original text.
+/// Writes a value as JSON. Numbers keep their original text.
 pub fn write_json(value: &Value) -> String {
     let mut json = String::new();
     write(&mut json, value);
     json
 }
 
-/// Adds a list.
+/// Appends a list as JSON.
 pub fn write_json_list(json: &mut String, items: &[Value]) {
     json.push('[');
     for (at, item) in items.iter().enumerate() {
@@ -21,7 +21,7 @@ pub fn write_json_list(json: &mut String, items: &[Value]) {
     json.push(']');
 }
 
-/// Adds an object.
+/// Appends an object as JSON.
 pub fn write_json_map(json: &mut String, entries: &[(Text, Value)]) {
     json.push('{');
     for (at, (name, value)) in entries.iter().enumerate() {

@@ -11,14 +11,14 @@ use super::{Text, Value};
 /// The length that Celery allows, in code points.
 const LONGEST: usize = 1024;
 
-/// The value of `kwargsrepr`: values nested deeper than `levels` are left out.
+/// The text for the header `kwargsrepr`. Values nested deeper than `levels` are left out.
 pub fn saferepr_of_kwargs(kwargs: &[(Text, Value)], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
     tokens.map(kwargs);
     print(&tokens.list)
 }
 
-/// The value of `argsrepr`: like [`saferepr_of_kwargs`], for a tuple.
+/// The text for the header `argsrepr`, which prints a tuple; see [`saferepr_of_kwargs`].
 pub fn saferepr_of_args(args: &[Value], levels: usize) -> Text {
     let mut tokens = Tokens::new(levels);
     let end = if args.len() == 1 { ",)" } else { ")" };

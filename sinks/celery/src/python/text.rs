@@ -8,27 +8,27 @@ use std::fmt;
 pub struct Text(Vec<u8>);
 
 impl Text {
-    /// The bytes.
+    /// The bytes of the text.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 
-    /// The bytes, without a copy.
+    /// The bytes of the text, without a copy.
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
 
-    /// As a Rust string, unless it contains a lone surrogate.
+    /// The text as a Rust string; `None` if it contains a lone surrogate.
     pub fn as_str(&self) -> Option<&str> {
         std::str::from_utf8(&self.0).ok()
     }
 
-    /// Whether it equals this string.
+    /// Whether the text equals this string.
     pub fn is(&self, text: &str) -> bool {
         self.0 == text.as_bytes()
     }
 
-    /// Adds a code point. Two surrogates of a pair stay two code points.
+    /// Appends a code point. Two surrogates of a pair stay two code points.
     pub fn push(&mut self, code: u32) {
         if let Some(character) = char::from_u32(code) {
             self.0.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
@@ -39,17 +39,17 @@ impl Text {
         }
     }
 
-    /// Adds text.
+    /// Appends a Rust string.
     pub fn push_str(&mut self, text: &str) {
         self.0.extend_from_slice(text.as_bytes());
     }
 
-    /// Adds text.
+    /// Appends another text.
     pub fn push_text(&mut self, text: &Text) {
         self.0.extend_from_slice(&text.0);
     }
 
-    /// Its code points.
+    /// The code points of the text.
     pub fn codes(&self) -> impl Iterator<Item = u32> + '_ {
         let mut rest = self.0.as_slice();
         std::iter::from_fn(move || {
@@ -68,17 +68,17 @@ impl Text {
         })
     }
 
-    /// The number of code points: Python's `len`.
+    /// The number of code points, like Python's `len`.
     pub fn len(&self) -> usize {
         self.0.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
     }
 
-    /// Whether it is empty.
+    /// Whether the text is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// The first `count` code points.
+    /// The first `count` code points of the text.
     #[must_use]
     pub fn start(&self, count: usize) -> Text {
         let starts = self.0.iter().enumerate().filter(|(_, byte)| **byte & 0xc0 != 0x80);

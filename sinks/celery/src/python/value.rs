@@ -4,27 +4,28 @@ use std::collections::HashMap;
 
 use super::Text;
 
-/// A value. Numbers keep their original text, so that no digit is lost; the entries of a map keep their order.
+/// A Python value from JSON. Numbers keep their original text, so that no digit is lost; the entries of a map keep
+/// their order.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
-    /// `None`.
+    /// Python's `None`.
     Null,
-    /// `True` or `False`.
+    /// Python's `True` or `False`.
     Bool(bool),
-    /// An `int`, of any length.
+    /// A Python `int`, of any length.
     Int(String),
-    /// A `float`, with `NaN`, `Infinity` and `-Infinity`.
+    /// A Python `float`, including `NaN`, `Infinity` and `-Infinity`.
     Float(String),
-    /// A `str`.
+    /// A Python `str`.
     Text(Text),
-    /// A `list`.
+    /// A Python `list`.
     List(Vec<Value>),
-    /// A `dict`.
+    /// A Python `dict`.
     Map(Vec<(Text, Value)>),
 }
 
 impl Value {
-    /// The entry of a map.
+    /// The entry with this name, if the value is a map.
     pub fn get(&self, name: &str) -> Option<&Value> {
         match self {
             Self::Map(entries) => entries.iter().find(|(key, _)| key.is(name)).map(|(_, value)| value),
@@ -58,7 +59,7 @@ impl Value {
         }
     }
 
-    /// A number, with the precision of a float.
+    /// The value as a number, with the precision of a float.
     pub fn as_f64(&self) -> Option<f64> {
         match self {
             Self::Int(digits) => digits.parse().ok(),

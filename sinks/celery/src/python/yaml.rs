@@ -14,7 +14,7 @@ use crate::error::invalid;
 /// Longer names use the explicit form: PyYAML does not find the colon after 1024 characters.
 const LONGEST_NAME: usize = 100;
 
-/// Writes a value.
+/// Writes a value as YAML.
 ///
 /// # Errors
 /// [`sendoff::ErrorKind::Invalid`] for a `Decimal`, a `UUID` or a `time`, which Celery cannot write as YAML either.

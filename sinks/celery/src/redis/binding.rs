@@ -3,12 +3,12 @@
 use crate::config::{ExchangeType, RedisConfig};
 use crate::route::Queue;
 
-/// A member of a set of bindings: the arguments of `SADD`.
+/// A member of a set of bindings in Redis: the arguments of `SADD`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Binding {
-    /// The set.
+    /// The key of the set.
     pub key: String,
-    /// The routing key, the pattern and the queue.
+    /// The member: the routing key, the pattern and the queue.
     pub member: String,
 }
 

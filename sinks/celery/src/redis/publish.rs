@@ -11,31 +11,31 @@ use crate::encode::CeleryMessage;
 /// kombu's highest priority.
 const LAST_PRIORITY: u8 = 9;
 
-/// A message for Redis.
+/// A Celery message in the form that Redis stores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RedisPublish {
-    /// The bindings that Celery writes when it declares the queue. A queue with a direct exchange works without.
+    /// The bindings that Celery writes when it declares the queue. A queue with a direct exchange needs none.
     pub bindings: Vec<Binding>,
-    /// The list or lists of the message.
+    /// The list or lists to add the message to.
     pub target: RedisTarget,
-    /// The element for `LPUSH`.
+    /// The element to add with `LPUSH`.
     pub envelope: String,
 }
 
-/// The lists of a message.
+/// The lists that a message is added to.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RedisTarget {
-    /// This list.
+    /// The message is added to this list.
     List(String),
-    /// The lists of the queues that are bound to an exchange: see [`RedisTarget::lists`].
+    /// The message is added to the lists of all queues bound to an exchange: see [`RedisTarget::lists`].
     Exchange {
-        /// The key of the set of its bindings.
+        /// The key of the set with the exchange's bindings.
         table: String,
-        /// Its type.
+        /// The type of the exchange.
         exchange_type: ExchangeType,
-        /// The routing key.
+        /// The routing key of the message.
         routing_key: String,
-        /// The priority.
+        /// The priority of the message.
         priority: u8,
         /// The settings for keys.
         config: RedisConfig,
@@ -43,7 +43,7 @@ pub enum RedisTarget {
 }
 
 impl RedisPublish {
-    /// Builds the message; `delivery_tag` must be new for every copy.
+    /// Builds the message for Redis. `delivery_tag` must be new for every copy.
     pub fn new(message: &CeleryMessage, declare: Declare, config: &RedisConfig, delivery_tag: Uuid) -> Self {
         let destination = &message.destination;
         let priority = message.properties.priority;
@@ -68,8 +68,8 @@ impl RedisPublish {
 }
 
 impl RedisTarget {
-    /// The lists of the message. For an exchange, `members` are those of its set of bindings. If none matches, no
-    /// worker would ever see the message, so it must not count as delivered.
+    /// The lists to add the message to. For an exchange, `members` are the members of its set of bindings. If no
+    /// binding matches, no worker would ever see the message, so it must not count as delivered.
     pub fn lists<'a>(&self, members: impl IntoIterator<Item = &'a str>) -> Vec<String> {
         match self {
             Self::List(key) => vec![key.clone()],

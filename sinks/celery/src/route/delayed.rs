@@ -7,17 +7,17 @@
 /// The last exchange of the chain. Workers bind the exchanges of their queues to it.
 pub const DELAYED_DELIVERY_EXCHANGE: &str = "celery_delayed_delivery";
 
-/// The longest delay that the chain has bits for, in seconds: eight and a half years.
+/// The longest delay in seconds that the chain of exchanges supports: eight and a half years.
 pub const LONGEST_DELAY: u32 = (1 << BITS) - 1;
 
 const BITS: u32 = 28;
 
-/// The address of a message that waits in RabbitMQ.
+/// The address of a message that waits in RabbitMQ until it is due.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delayed {
     /// The first exchange of the chain.
     pub exchange: String,
-    /// The delay, and the final routing key.
+    /// The delay, followed by the final routing key.
     pub routing_key: String,
 }
 

@@ -8,15 +8,15 @@ use crate::config::{Argument, ExchangeType, QueueConfig, QueueType};
 /// A queue, its exchange and its binding, for declarations and addresses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
-    /// Its name.
+    /// The name of the queue.
     pub name: String,
-    /// The exchange that it is bound to.
+    /// The exchange that the queue is bound to.
     pub exchange: String,
-    /// The type of that exchange.
+    /// The type of the queue's exchange.
     pub exchange_type: ExchangeType,
-    /// Its binding key.
+    /// The binding key of the queue.
     pub routing_key: String,
-    /// The arguments of its declaration.
+    /// The arguments of the queue's declaration.
     pub arguments: BTreeMap<String, Argument>,
 }
 
@@ -63,7 +63,7 @@ impl Queue {
         }
     }
 
-    /// Whether it is a quorum queue.
+    /// Whether the queue is a quorum queue.
     pub fn is_quorum(&self) -> bool {
         self.arguments.get("x-queue-type") == Some(&Argument::Text("quorum".to_owned()))
     }

@@ -10,29 +10,29 @@ use crate::CeleryConfig;
 use crate::config::{ExchangeType, RouteConfig};
 use crate::error::invalid;
 
-/// The routing options of a task itself.
+/// The routing options that a task has itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The queue.
+    /// The queue that the task asks for.
     pub queue: Option<String>,
-    /// The exchange.
+    /// The exchange that the task asks for.
     pub exchange: Option<String>,
-    /// The type of the exchange.
+    /// The type of the exchange that the task asks for.
     pub exchange_type: Option<ExchangeType>,
-    /// The routing key.
+    /// The routing key that the task asks for.
     pub routing_key: Option<String>,
 }
 
 /// The result of routing a task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Route {
-    /// The address.
+    /// The address of the task.
     pub destination: Destination,
-    /// The matching route, with its other settings.
+    /// The matching entry of `task_routes`, with its other settings.
     pub matched: Option<RouteConfig>,
 }
 
-/// Routes tasks.
+/// Routes tasks to queues, like Celery.
 #[derive(Debug, Clone)]
 pub struct Router {
     config: CeleryConfig,
@@ -41,7 +41,7 @@ pub struct Router {
 }
 
 impl Router {
-    /// A router with these settings.
+    /// Creates a router with these settings.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when two queues or two routes have the same name.
@@ -68,7 +68,7 @@ impl Router {
         })
     }
 
-    /// Routes a task. `delay` is the time until it is due, in seconds, if it has an eta.
+    /// Routes a task. `delay` is the number of seconds until the task is due, if it has an eta.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] for a queue that is not in the settings if missing ones are not created, and for
@@ -128,8 +128,8 @@ impl Router {
         }
         Err(invalid(
             format!("the queue {name:?} of the task is unknown"),
-            "it is not in queues of the Celery sink, and create_missing_queues is false",
-            "add it to queues of the sink, or emit the task with another queue",
+            "the queue is not in `queues` of the Celery sink, and `create_missing_queues` is false",
+            "add it to `queues` of the sink, or emit the task with another queue",
         ))
     }
 
@@ -170,13 +170,13 @@ fn address(
         )),
         (Some(exchange), None, _) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
-            format!("it has the exchange {exchange:?} and no routing key, so no queue would get it"),
-            "emit it with a routing key or a queue",
+            format!("the task has the exchange {exchange:?} and no routing key, so no queue would get the task"),
+            "emit the task with a routing key or a queue",
         )),
         (None, _, None) => Err(invalid(
             format!("the task {task:?} cannot be routed"),
-            "it has neither a queue nor an exchange",
-            "emit it with a queue",
+            "the task has neither a queue nor an exchange",
+            "emit the task with a queue",
         )),
     }
 }

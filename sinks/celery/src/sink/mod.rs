@@ -72,7 +72,7 @@ impl CelerySink {
             let call = TaskCall::from_delivery(&batch[at]).map_err(permanent)?;
             if let Some(delay) = hold(&call, now).map_err(permanent)? {
                 let reason =
-                    Reason::new("the eta of the task is further away than hold_eta of the sink").retry_after(delay);
+                    Reason::new("the eta of the task is further away than `hold_eta` of the sink").retry_after(delay);
                 return Err(Outcome::NotYet(reason));
             }
             self.encoder.encode(&call, now).map_err(permanent)

@@ -194,7 +194,7 @@ impl ToRedis {
         let (bytes, limit) = (publish.envelope.len(), self.max_message_bytes);
         if bytes > limit {
             let reason = format!(
-                "the task has {bytes} bytes and the limit is {limit} (raise max_message_bytes of the sink and \
+                "the task has {bytes} bytes and the limit is {limit} (raise `max_message_bytes` of the sink and \
                  proto-max-bulk-len of Redis, then retry the task, or send a reference)"
             );
             return Some(Outcome::Permanent(reason.into()));
@@ -258,7 +258,7 @@ fn lists(target: &RedisTarget, members: &HashMap<String, Members>) -> Result<Vec
     if lists.is_empty() {
         let reason = format!(
             "the task is unroutable: no queue is bound to its exchange for the routing key {routing_key:?}, according \
-             to {table:?} in Redis (start a worker of the queue, or set declare = \"active\" of the sink; then retry \
+             to {table:?} in Redis (start a worker of the queue, or set `declare = \"active\"` of the sink; then retry \
                                                                                     the task)"
         );
         return Err(Fate::Settled(Outcome::Permanent(reason.into())));

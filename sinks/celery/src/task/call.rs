@@ -8,27 +8,27 @@ use super::TaskOptions;
 use crate::error::invalid;
 use crate::python::{Text, Value, read_json};
 
-/// A stored task.
+/// A task as the outbox stores it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TaskCall {
-    /// Its id.
+    /// The id of the task.
     pub id: Text,
-    /// Its name.
+    /// The name of the task.
     pub name: String,
-    /// Positional arguments.
+    /// The positional arguments of the task.
     pub args: Vec<Value>,
-    /// Keyword arguments, in their order.
+    /// The keyword arguments of the task, in their order.
     pub kwargs: Vec<(Text, Value)>,
-    /// Its options.
+    /// The options of the task.
     pub options: TaskOptions,
-    /// When it was emitted, by the database's clock. Delays count from this time.
+    /// When the task was emitted, by the database's clock. Delays count from this time.
     pub created_at: Timestamp,
-    /// Headers of the outbox's message. The worker gets them, too, but they cannot replace Celery's.
+    /// The headers of the outbox's message. The worker gets them, too, but they cannot replace Celery's headers.
     pub headers: Headers,
 }
 
 impl TaskCall {
-    /// Parses a task from the outbox.
+    /// Parses a task from a message of the outbox.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when the message is not a task, or its payload is not as [`sendoff::task`] says.

@@ -6,7 +6,7 @@ use sendoff_celery::OPTIONS;
 use crate::error::{bad_option, invalid};
 use crate::python::{Text, Value};
 
-/// Options with known names. Their values are checked when they are read.
+/// The options of a task, by name. A value is checked when it is read.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TaskOptions {
     entries: Vec<(Text, Value)>,
@@ -75,14 +75,14 @@ impl TaskOptions {
         found.filter(|value| **value != Value::Null)
     }
 
-    /// The names of stamps, if there are any, and all stamps.
+    /// The names of the task's stamps if it has any, and all stamps.
     pub fn stamps(&self) -> (Option<&[Text]>, Vec<(Text, Value)>) {
         let stamps = self.stamped.iter().flatten();
         let with_values = stamps.filter_map(|name| Some((name.clone(), self.lookup(name)?.clone())));
         (self.stamped.as_deref(), with_values.collect())
     }
 
-    /// An option that is text.
+    /// Reads an option that is text.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when it is not text. The methods below fail in the same way.
@@ -94,7 +94,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a name: text without lone surrogates.
+    /// Reads an option that is a name: text without lone surrogates.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -108,7 +108,7 @@ impl TaskOptions {
             .transpose()
     }
 
-    /// An option that is an integer from 0 to `largest`.
+    /// Reads an option that is an integer from 0 to `largest`.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -124,7 +124,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a number, with its original text.
+    /// Reads an option that is a number, with its original text.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -138,7 +138,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a boolean.
+    /// Reads an option that is a boolean.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -150,7 +150,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is an object.
+    /// Reads an option that is an object.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].
@@ -162,7 +162,7 @@ impl TaskOptions {
         }
     }
 
-    /// An option that is a signature or a list of signatures.
+    /// Reads an option that is a signature or a list of signatures.
     ///
     /// # Errors
     /// As [`TaskOptions::text`].

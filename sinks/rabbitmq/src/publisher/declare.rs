@@ -7,8 +7,8 @@ use super::{Publisher, Topology};
 use crate::error::{self, Failure};
 
 impl Publisher {
-    /// Declares queues with their bindings, or checks that they exist, for callers that learn only from a message which
-    /// queues it needs. [`Publisher::new`] takes the topology that every connection declares. A queue with other
+    /// Declares queues with their bindings, or checks that they exist. For callers that learn only from a message which
+    /// queues it needs; [`Publisher::new`] takes the topology that every connection declares. A queue with other
     /// properties is used as it is: messages that it refuses are returned.
     ///
     /// # Errors
@@ -39,7 +39,7 @@ impl Publisher {
                     tracing::warn!(
                         event = "declare_differs",
                         why,
-                        "the queue or exchange exists with other properties and is used as it is"
+                        "queue or exchange exists with other properties; it is used unchanged"
                     );
                     link.give_back();
                     return Ok(());

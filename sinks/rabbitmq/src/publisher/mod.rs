@@ -50,7 +50,7 @@ const QUIET: Duration = Duration::from_secs(1);
 /// How many names of exchanges are remembered per connection.
 const KNOWN_EXCHANGES: usize = 10_000;
 
-/// Publishes prepared messages to one broker. Each batch uses its own connection; connections are opened when they are
+/// Publishes prepared messages to one broker. Each batch uses its own connection. Connections are opened when they are
 /// needed, and reused.
 pub struct Publisher {
     pool: Pool,
@@ -60,7 +60,7 @@ pub struct Publisher {
 type Make<'a> = &'a (dyn Fn(usize) -> Result<Prepared, Outcome> + Send + Sync);
 
 impl Publisher {
-    /// Creates it. The first batch or [`Publisher::check`] connects.
+    /// Creates the publisher. The first batch or [`Publisher::check`] connects.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or one of its files cannot be used.
@@ -70,7 +70,7 @@ impl Publisher {
         })
     }
 
-    /// Publishes a batch of this many messages. Returns one outcome per message, in order. The messages are sent in the
+    /// Publishes a batch of `count` messages. Returns one outcome per message, in order. The messages are sent in the
     /// order of the batch; if one is not delivered, later ones still can be.
     ///
     /// `make` builds the message at an index of the batch, or returns its outcome instead. It is called just before the
@@ -130,7 +130,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// How long a batch may take at most.
+    /// The limits of a batch, such as how long it may take.
     pub fn limits(&self) -> Limits {
         let Settings {
             connect_timeout,
@@ -143,7 +143,7 @@ impl Publisher {
         }
     }
 
-    /// Closes the connections.
+    /// Closes all connections.
     pub async fn close(&self) {
         self.pool.close().await;
     }

@@ -9,18 +9,18 @@ use sendoff::Reason;
 /// The size of a header frame without the properties, with some reserve for estimates that are too small.
 const FRAME_OVERHEAD: usize = 256;
 
-/// An encoded message.
+/// A message that is ready to be published.
 ///
 /// It needs a unique `message_id` or `correlation_id`, by which a returned message is recognised.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// The exchange; an empty one is the default exchange, where the routing key is the name of a queue.
+    /// The exchange. An empty name is the default exchange, where the routing key is the name of a queue.
     pub exchange: ShortString,
-    /// The routing key.
+    /// The routing key of the message.
     pub routing_key: ShortString,
-    /// Properties and headers.
+    /// The AMQP properties of the message, including its headers.
     pub properties: BasicProperties,
-    /// The body.
+    /// The body of the message.
     pub body: Bytes,
 }
 
@@ -31,7 +31,7 @@ impl Prepared {
         if bytes > max_message_bytes {
             let reason = format!(
                 "the message has {bytes} bytes and the limit is {max_message_bytes} (raise RabbitMQ's \
-                 max_message_size and max_message_bytes of the sink, then retry the message, or send a reference)"
+                 max_message_size and `max_message_bytes` of the sink, then retry the message, or send a reference)"
             );
             return Some(reason.into());
         }

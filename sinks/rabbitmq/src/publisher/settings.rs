@@ -8,33 +8,34 @@ use sendoff_wire::{Address, Secret, TlsConfig};
 /// The settings of a [`Publisher`](super::Publisher).
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// `amqp://user@host:port/vhost`, or `amqps://`. Without a path, or with an empty one, the virtual host is `/`.
+    /// The URL of the broker: `amqp://user@host:port/vhost`, or `amqps://`. Without a path, or with an empty one, the
+    /// virtual host is `/`.
     pub address: Address,
-    /// The user's password, instead of the one in the URL.
+    /// The password of the broker's user, instead of the one in the URL.
     pub password: Option<Secret>,
-    /// Log in with the client certificate (SASL EXTERNAL) instead of a password.
+    /// Whether to log in with the client certificate (SASL EXTERNAL) instead of a password.
     pub external_auth: bool,
     /// TLS settings; only with `amqps://`.
     pub tls: Option<TlsConfig>,
-    /// The name of the connections on the broker.
+    /// The name of the connections that the broker shows.
     pub connection_name: String,
-    /// The heartbeat interval; a connection without an answer for twice as long is closed.
+    /// The interval of AMQP heartbeats. A connection without an answer for twice as long is closed.
     pub heartbeat: Duration,
     /// How long connecting may take, all attempts together, and how long the broker may take to answer a request.
     pub connect_timeout: Duration,
     /// How long the broker may take to confirm a batch.
     pub confirm_timeout: Duration,
-    /// How many unconfirmed messages of a batch may be sent.
+    /// The largest number of unconfirmed messages of a batch.
     pub window: usize,
-    /// The largest message; RabbitMQ's own limit is `max_message_size`.
+    /// The largest message in bytes. RabbitMQ's own limit is `max_message_size`.
     pub max_message_bytes: usize,
-    /// Whether all messages go to one exchange: if it is missing or refused, the sink is down. Otherwise only the
-    /// message with that exchange fails.
+    /// Whether all messages go to one exchange. If so, a missing or refused exchange means that the sink is down.
+    /// Otherwise only messages with that exchange fail.
     pub one_exchange: bool,
 }
 
 impl Settings {
-    /// The settings for a broker, all others with their defaults.
+    /// The settings for this broker; all other settings have their defaults.
     pub fn new(address: Address) -> Self {
         Self {
             address,
@@ -51,7 +52,7 @@ impl Settings {
         }
     }
 
-    /// Checks the settings.
+    /// Checks the settings of the publisher.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`], with the allowed values.
@@ -61,7 +62,7 @@ impl Settings {
         if url.query().is_some() {
             return invalid(
                 "the URL of RabbitMQ has query parameters",
-                "remove them, and use settings of the sink instead, for example heartbeat",
+                "remove the parameters, and use settings of the sink instead, for example `heartbeat`",
             );
         }
         if self.tls.is_some() && url.scheme() == "amqp" {
@@ -78,7 +79,7 @@ impl Settings {
         }
         if self.heartbeat < Duration::from_secs(1) || self.heartbeat > Duration::from_secs(3600) {
             return invalid(
-                "heartbeat of the connection to RabbitMQ is out of range",
+                "`heartbeat` of the connection to RabbitMQ is out of range",
                 "use 1s to 1h",
             );
         }
@@ -94,11 +95,11 @@ impl Settings {
             }
         }
         if self.window == 0 {
-            return invalid("window of the connection to RabbitMQ is 0", "use, for example, 1000");
+            return invalid("`window` of the connection to RabbitMQ is 0", "use, for example, 1000");
         }
         if self.max_message_bytes == 0 {
             return invalid(
-                "max_message_bytes of the connection to RabbitMQ is 0",
+                "`max_message_bytes` of the connection to RabbitMQ is 0",
                 "use RabbitMQ's max_message_size, for example 16777216",
             );
         }

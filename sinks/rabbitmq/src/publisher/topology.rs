@@ -5,49 +5,49 @@ use lapin::types::{FieldTable, ShortString};
 use lapin::{Channel, ExchangeKind};
 use serde::{Deserialize, Serialize};
 
-/// Whether exchanges and queues are declared.
+/// Whether the sink declares exchanges and queues.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Declare {
-    /// Nothing is declared.
+    /// The sink declares nothing.
     #[default]
     Off,
-    /// They must exist.
+    /// The sink checks that exchanges and queues exist.
     Passive,
-    /// They are created if they are missing. The user needs the permission to configure them.
+    /// The sink creates exchanges and queues that are missing. The user needs the permission to configure them.
     Active,
 }
 
 /// The exchanges and queues that a connection declares before it publishes.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Topology {
-    /// Whether they are declared.
+    /// Whether exchanges and queues are declared.
     pub declare: Declare,
     /// The properties of every exchange that messages are published to; not set: exchanges are not declared.
     pub exchange: Option<Exchange>,
-    /// Queues with their bindings.
+    /// The queues to declare, with their bindings.
     pub queues: Vec<Queue>,
 }
 
 /// The properties of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exchange {
-    /// Its type.
+    /// The type of the exchange.
     pub kind: ExchangeKind,
-    /// Whether it survives a restart of the broker.
+    /// Whether the exchange survives a restart of the broker.
     pub durable: bool,
 }
 
-/// A queue.
+/// A queue with its properties and bindings.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Queue {
-    /// Its name.
+    /// The name of the queue.
     pub name: ShortString,
-    /// Whether it survives a restart of the broker.
+    /// Whether the queue survives a restart of the broker.
     pub durable: bool,
-    /// Its arguments, for example `x-queue-type`.
+    /// The arguments of the queue, for example `x-queue-type`.
     pub arguments: FieldTable,
-    /// The exchanges it is bound to, each with a binding key.
+    /// The exchanges that the queue is bound to, each with a binding key.
     pub bindings: Vec<(ShortString, ShortString)>,
 }
 

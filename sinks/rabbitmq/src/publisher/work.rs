@@ -129,7 +129,7 @@ impl<'a> Work<'a> {
             tracing::debug!(
                 event = "batch_broke",
                 messages = fates.len(),
-                "connection broke; sending again in smaller parts"
+                "connection broke during a batch; sending it again in smaller parts"
             );
         }
         if !returned.is_empty() {

@@ -1,4 +1,4 @@
-//! Claiming, one batch ahead of publishing.
+//! Claims rows, one batch ahead of publishing.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,7 +68,7 @@ impl Claiming {
                 Err(error) if self.once => return Err(error),
                 Err(error) => {
                     drop(room);
-                    tracing::warn!(event = "celery_claim_failed", %error, "claiming tasks failed; trying again");
+                    tracing::warn!(event = "celery_claim_failed", %error, "cannot claim tasks; will retry");
                     pause = self.rest((pause * 2).min(LONGEST_PAUSE)).await;
                     continue;
                 }

@@ -1,4 +1,4 @@
-//! What becomes of a row, by the rules of the Python relay.
+//! Decides the result of each row, by the rules of the Python relay.
 
 use sendoff::{Outcome, Reason};
 
@@ -25,16 +25,16 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// A row that had all its attempts before it was claimed: `max_retries` was lowered, or a relay stopped in between.
+    /// A row that had used all its attempts before it was claimed: `max_retries` was lowered, or a relay stopped in between.
     pub(super) fn exceeded(&mut self, row: &Row) {
         let reason = format!(
             "{} attempts failed; max_retries is {}",
             row.retries, self.settings.max_retries
         );
-        self.die(row, reason);
+        self.die(row, row.retries, reason);
     }
 
-    /// What the broker said about a row. Nobody is to blame for a broker that is down, or that hung up.
+    /// Decides the result of a row by its outcome. No attempt is charged if the broker is down or closed the connection.
     pub(super) fn answered(&mut self, row: &Row, outcome: Outcome, rng: &mut fastrand::Rng) {
         match outcome {
             Outcome::Delivered => self.settlement.sent.push(row.id),
@@ -50,7 +50,7 @@ impl<'a> Decision<'a> {
         }
     }
 
-    /// An attempt is charged. What is permanent here may be mended there: a queue appears once its worker starts.
+    /// Charges an attempt, also for a permanent failure, because it may be corrected: a queue exists once its worker starts.
     pub(super) fn failed(&mut self, row: &Row, reason: &Reason, rng: &mut fastrand::Rng) {
         let Row {
             id,
@@ -61,27 +61,35 @@ impl<'a> Decision<'a> {
             ..
         } = row;
         let context = structlog_context.as_deref().filter(|context| !context.is_empty());
-        if retries.saturating_add(1) >= self.settings.max_retries {
-            return self.die(row, reason.text().to_owned());
+        // The log shows the number of failed attempts including this one.
+        let attempts = retries.saturating_add(1);
+        if attempts >= self.settings.max_retries {
+            return self.die(row, attempts, reason.text().to_owned());
         }
         let delay = self.settings.delay(*retries, rng);
         let delay = delay.max(reason.asked_delay().unwrap_or_default());
         let reason = reason.text();
-        tracing::warn!(event = "celery_task_failed", id, %task_id, %task_name, retries, ?delay, context, reason);
+        tracing::warn!(
+            event = "celery_task_failed", id, %task_id, %task_name, retries = attempts, ?delay, context, reason,
+            "task failed; will retry"
+        );
         self.settlement.failed.push(Later { id: *id, delay });
     }
 
-    fn die(&mut self, row: &Row, reason: String) {
+    /// `attempts` is the number of failed attempts, including the last one.
+    fn die(&mut self, row: &Row, attempts: u16, reason: String) {
         let Row {
             id,
             task_id,
             task_name,
-            retries,
             structlog_context,
             ..
         } = row;
         let context = structlog_context.as_deref().filter(|context| !context.is_empty());
-        tracing::error!(event = "celery_task_dead", id, %task_id, %task_name, retries, context, %reason);
+        tracing::error!(
+            event = "celery_task_dead", id, %task_id, %task_name, retries = attempts, context, %reason,
+            "task failed and is not retried; it becomes a dead letter"
+        );
         self.settlement.dead.push(Dead { id: *id, reason });
     }
 }

@@ -1,4 +1,4 @@
-//! What a relay has in flight, for its monitor.
+//! Counts the rows that a relay has in flight, for its monitor.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -1,4 +1,4 @@
-//! What is done beside: counting rows for the log, and deleting old dead letters.
+//! Background work: counts rows for the log, and deletes old dead letters.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -40,7 +40,14 @@ async fn count(outbox: &DjangoOutbox, settings: &Settings, last: &mut Option<(u6
         ..
     } = stats;
     if last.replace((eligible, waiting, dead)) != Some((eligible, waiting, dead)) {
-        tracing::info!(event = "celery_queue", eligible, waiting, dead, ?oldest);
+        tracing::info!(
+            event = "celery_queue",
+            eligible,
+            waiting,
+            dead,
+            ?oldest,
+            "number of tasks by state"
+        );
     }
 }
 
@@ -56,10 +63,10 @@ async fn purge(outbox: &DjangoOutbox, settings: &Settings) {
         Ok(purged) if purged.is_empty() => {}
         Ok(purged) => {
             let purged: u64 = purged.values().sum();
-            tracing::info!(event = "celery_dead_letters_purged", purged);
+            tracing::info!(event = "celery_dead_letters_purged", purged, "old dead letters deleted");
         }
         Err(error) => {
-            tracing::warn!(event = "celery_purge_failed", %error, "purging dead letters failed; trying again later");
+            tracing::warn!(event = "celery_purge_failed", %error, "cannot delete old dead letters; will retry later");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! A sign of life for whoever watches the process.
+//! Touches the liveness file.
 
 use std::fs::File;
 use std::path::Path;
@@ -12,7 +12,7 @@ pub(super) fn touch(path: Option<&Path>) {
         .open(path)
         .and_then(|file| set_modified(&file));
     if let Err(error) = touched {
-        tracing::warn!(event = "liveness_file", path = %path.display(), %error, "the liveness file cannot be updated");
+        tracing::warn!(event = "liveness_file", path = %path.display(), %error, "cannot touch the liveness file");
     }
 }
 

@@ -1,4 +1,4 @@
-//! The relay: claim → publish → settle, each while the others are at work.
+//! The relay: claims, publishes and settles rows at the same time.
 
 mod claiming;
 mod decide;
@@ -27,7 +27,7 @@ pub use settings::Settings;
 use self::hand::Hand;
 use crate::{Claim, DjangoOutbox, Settlement, Stamp};
 
-/// Brings the rows of `celery_outbox` to a broker.
+/// Delivers the rows of `celery_outbox` to a broker.
 ///
 /// - A row is claimed before it is sent and deleted after the broker confirmed it: at least once.
 /// - A row that fails is tried again after a delay, and is a dead letter after `max_retries` attempts, with the reason.
@@ -57,7 +57,7 @@ struct Settling {
 }
 
 impl DjangoRelay {
-    /// A relay.
+    /// Creates a relay.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] for settings that cannot be used.
@@ -71,14 +71,14 @@ impl DjangoRelay {
         })
     }
 
-    /// Lets it be watched.
+    /// Adds a monitor, which gets reports about the relay.
     #[must_use]
     pub fn monitor(mut self, monitor: Arc<dyn Monitor>) -> Self {
         self.monitor = Some(monitor);
         self
     }
 
-    /// Works until it is told to stop. A database that cannot be reached is waited for.
+    /// Runs until `stop` is cancelled. If the database cannot be reached, the relay waits for it.
     ///
     /// # Errors
     /// Only when a part of it panicked.
@@ -86,7 +86,7 @@ impl DjangoRelay {
         self.work(stop, false).await
     }
 
-    /// Sends what is eligible now, and ends.
+    /// Delivers the rows that are eligible now, and returns.
     ///
     /// # Errors
     /// What kept it from claiming.
@@ -142,5 +142,5 @@ impl DjangoRelay {
 fn panicked(error: tokio::task::JoinError) -> Error {
     Error::new(ErrorKind::Backend, "a task of the relay panicked")
         .because(error.to_string())
-        .next_step("find the panic above this line and report it as a bug")
+        .next_step("find the panic in the log above this line, and report it as a bug")
 }

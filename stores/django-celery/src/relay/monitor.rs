@@ -1,40 +1,40 @@
-//! What a relay tells those who watch it.
+//! Reports of a relay to a monitor.
 
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-/// Hears how a relay is. It is called on the relay's own tasks, so it must not block.
+/// Receives reports about a relay. The relay calls it on its own tasks, so it must not block.
 pub trait Monitor: Send + Sync {
-    /// Four times a second, as long as the relay's loop turns: also while the broker or the database keeps it waiting.
+    /// Called four times per second while the relay's loop runs, also while it waits for the broker or the database.
     fn beat(&self, beat: &Beat);
 
-    /// Whenever decisions were written.
+    /// Called after results were written.
     fn settled(&self, settled: &Settled);
 }
 
-/// How a relay stands.
+/// The state of a relay at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Beat {
-    /// When this was.
+    /// When this state was reported.
     pub at: Instant,
-    /// Rows that it has claimed and not settled.
+    /// The number of rows that the relay has claimed and not settled.
     pub in_flight: usize,
-    /// The broker is down, so nothing is claimed.
+    /// Whether the broker is down, so that nothing is claimed.
     pub broker_down: bool,
-    /// How long the oldest decision that is not written has waited.
+    /// How long the oldest result has waited to be written.
     pub unsettled: Option<Duration>,
-    /// It was told to stop.
+    /// Whether the relay is stopping.
     pub stopping: bool,
 }
 
-/// Decisions that were written.
+/// Results that were written to the tables.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Settled {
-    /// How many rows.
+    /// The number of rows.
     pub rows: usize,
-    /// How long writing took, with all tries.
+    /// How long it took to write the results, including retries.
     pub took: Duration,
-    /// How long ago they were decided.
+    /// How long the oldest result had waited when all were written.
     pub lag: Duration,
 }

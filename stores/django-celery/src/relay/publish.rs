@@ -1,4 +1,4 @@
-//! Bringing one claim to the broker.
+//! Sends the rows of one claim to the broker.
 
 use std::sync::Arc;
 use std::time::Duration;

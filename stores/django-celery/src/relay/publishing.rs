@@ -1,4 +1,4 @@
-//! Publishing, and watching whether the broker is there.
+//! Publishes claims, and checks whether the broker is up.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -97,7 +97,7 @@ impl Publishing {
             tracing::warn!(
                 event = "celery_stop",
                 batches = under_way.len(),
-                "the relay stopped before the broker answered"
+                "relay stopped before the broker confirmed all tasks; unconfirmed tasks are sent again"
             );
         }
         self.claims.close();
@@ -153,7 +153,7 @@ impl Publishing {
             tracing::warn!(
                 event = "broker_down",
                 reason,
-                "the broker is down; no tasks are claimed until it answers"
+                "broker is down; no tasks are claimed until it is up again"
             );
             let pause = FIRST_PAUSE.min(self.settings.broker_outage_cooldown);
             *down = Some(Down {
@@ -166,7 +166,7 @@ impl Publishing {
 
     fn note_up(&self, down: &mut Option<Down>) {
         if down.take().is_some() {
-            tracing::info!(event = "broker_up", "the broker answers again");
+            tracing::info!(event = "broker_up", "broker is up again");
             self.down.send_replace(false);
         }
     }

@@ -1,4 +1,4 @@
-//! Rows that were on their way when the broker hung up.
+//! Rows that were in flight when the broker closed the connection.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

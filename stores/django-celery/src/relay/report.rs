@@ -1,21 +1,21 @@
-//! What a relay has done.
+//! The results of a run of the relay.
 
 use crate::Settlement;
 
-/// How many rows met which end.
+/// The number of rows with each result.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Sent, and confirmed by the broker.
+    /// Rows that were sent, and confirmed by the broker.
     pub published: u64,
-    /// Failed, and to be tried again.
+    /// Rows that failed and will be tried again.
     pub failed: u64,
-    /// Given up.
+    /// Rows that became dead letters.
     pub dead: u64,
-    /// Put off because the broker is down.
+    /// Rows that were deferred because the broker is down.
     pub deferred: u64,
-    /// Kept until it is time.
+    /// Rows that were held because their task is not due yet.
     pub held: u64,
-    /// Given back without having been tried.
+    /// Rows that were released without an attempt.
     pub released: u64,
 }
 

@@ -1,38 +1,38 @@
-//! How a relay works: the flags of the Python relay, with its names and defaults.
+//! The settings of the relay. They have the names and the defaults of the Python relay's flags.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use sendoff::{Error, ErrorKind, Result};
 
-/// The settings of a [`crate::DjangoRelay`].
+/// Settings of a [`crate::DjangoRelay`].
 #[derive(Debug, Clone, PartialEq)]
 pub struct Settings {
-    /// How many rows are claimed at once.
+    /// The number of rows per claim.
     pub batch_size: u32,
-    /// The longest pause between two looks at a table that had less than a batch.
+    /// The longest pause after a poll that found less than a batch.
     pub idle_time: Duration,
-    /// The first delay after a failure; doubles with every further one.
+    /// The delay after the first failure; it doubles with every further failure.
     pub backoff_time: Duration,
-    /// How many attempts there are before a task is a dead letter.
+    /// The number of attempts before a task becomes a dead letter.
     pub max_retries: u16,
-    /// How many batches are with the broker at once. With more than one, tasks may pass each other.
+    /// The number of batches sent at the same time. Above 1, tasks may overtake each other.
     pub publish_concurrency: usize,
-    /// How often rows are counted for the log.
+    /// How often rows are counted, for the log and metrics.
     pub queue_snapshot_refresh: Duration,
-    /// After which time a row that somebody claimed is taken over.
+    /// After this time, rows that a relay claimed and did not settle are claimed again.
     pub stale_timeout: Duration,
-    /// How long the broker may take to answer for a batch.
+    /// The minimum time to wait for the broker to confirm a batch. RabbitMQ settings can extend it.
     pub send_timeout: Duration,
-    /// How long a stop waits for what is with the broker.
+    /// How long a stopping relay waits for the broker.
     pub shutdown_timeout: Duration,
-    /// How long rows wait that met a broker that is down; and the longest pause between two looks at it.
+    /// How long rows wait after the broker was found down, and the longest pause between two checks of the broker.
     pub broker_outage_cooldown: Duration,
     /// The longest delay after a failure.
     pub max_backoff: Duration,
-    /// A file that is touched as long as everything goes on.
+    /// The file to touch while the relay makes progress.
     pub liveness_file: Option<PathBuf>,
-    /// How long dead letters are kept; `None`: for ever.
+    /// How long dead letters are kept; `None`: no limit.
     pub dead_letter_retention: Option<Duration>,
 }
 
@@ -57,7 +57,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Checks that each can be used.
+    /// Checks that the settings can be used.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] that names the one that cannot.
@@ -83,13 +83,14 @@ impl Settings {
         }
         if self.stale_timeout <= self.send_timeout {
             return Err(Error::new(ErrorKind::Invalid, "stale_timeout_seconds is too short")
-                .because("rows would be taken over while the broker may still confirm them within send_timeout")
-                .next_step("set it to a multiple of send_timeout"));
+                .because("rows would be claimed again while the broker may still confirm them within send_timeout")
+                .next_step("set stale_timeout_seconds to a multiple of send_timeout"));
         }
         Ok(())
     }
 
-    /// The delay after a failure, when `retries` attempts had failed before it: the same as the Python relay's.
+    /// The delay after a failure, computed as the Python relay does. `retries` is the number of attempts that had
+    /// failed before it.
     pub fn delay(&self, retries: u16, rng: &mut fastrand::Rng) -> Duration {
         let base = self.backoff_time.as_secs_f64();
         let delay = base * 2_f64.powi(retries.into()) + base * 0.1 * rng.f64();

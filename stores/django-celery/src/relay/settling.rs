@@ -1,4 +1,4 @@
-//! Settling, again and again if need be: what is not written back is sent twice.
+//! Writes the results of rows, and retries if that fails: a result that is not written makes the task be sent twice.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +53,7 @@ pub(super) async fn run(
         } else {
             tracing::error!(
                 event = "celery_settle_failed",
-                "settling was given up: sent tasks may be sent again"
+                "cannot write results: giving up; tasks that were sent may be sent again"
             );
         }
         if stop.is_cancelled() && !settled {
@@ -70,7 +70,9 @@ async fn settle(outbox: &DjangoOutbox, stamp: &Stamp, settlement: &Settlement, s
     loop {
         match outbox.settle(stamp, settlement).await {
             Ok(()) => return true,
-            Err(error) => tracing::warn!(event = "celery_settle_failed", %error, "settling tasks failed; trying again"),
+            Err(error) => {
+                tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry")
+            }
         }
         if began.elapsed() > stale {
             return false;

@@ -1,4 +1,4 @@
-//! What operators change: one transaction each, with its row in the audit.
+//! Changes by operators: one transaction each, which also writes the audit row.
 
 use std::collections::BTreeSet;
 use std::time::SystemTime;

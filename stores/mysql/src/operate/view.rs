@@ -1,4 +1,4 @@
-//! What operators look at besides messages.
+//! What operators see in addition to messages: keys, lanes and the audit.
 
 use mysql_async::params;
 use sendoff::Result;

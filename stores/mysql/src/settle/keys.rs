@@ -1,4 +1,4 @@
-//! The queue of a key: who may go on, and who has to wait again.
+//! The queue of a key: which of its rows are due, and which have to wait again.
 //!
 //! Of the rows of one lane, key and delivery that block (retry, held, down), those with a due time come first in the order of
 //! `seq`. Settling keeps it so.

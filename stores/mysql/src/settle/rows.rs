@@ -1,4 +1,4 @@
-//! Steps of a plan as statements take them: one JSON array a row, texts in hexadecimal.
+//! The steps of a plan as parameters of statements: one JSON array per row, texts in hexadecimal.
 
 use sendoff::store::{DeathStep, KeepStep, PlannedKeys, RowRef, WaitStep};
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! What operators change: each by one function, which also writes its row of the audit.
+//! Changes by operators: one function each, which also writes the audit row.
 
 use std::time::SystemTime;
 

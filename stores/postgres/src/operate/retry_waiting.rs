@@ -1,4 +1,4 @@
-//! Waiting messages become due.
+//! Makes waiting messages due.
 
 use sendoff::store::{Command, Filter, RetriedBatch, RetryOptions, RowRef, Table};
 use sendoff::{Result, Uuid};

@@ -1,4 +1,4 @@
-//! Part: settle. What became of messages, in one transaction with the check that the relay still holds their lanes.
+//! Settle: writes the results of deliveries, in one transaction with the check that the relay still holds the lanes.
 
 mod rows;
 

@@ -1,4 +1,4 @@
-//! Steps of the plan as the settling statements take them: one array a column.
+//! The steps of a plan as parameters of the settling statements: one array per column.
 
 use std::borrow::Cow;
 

@@ -1,4 +1,4 @@
-//! Acting on messages that fit a filter. Every act is one transaction, with its note in the audit.
+//! Actions on messages that match a filter. Every action is one transaction, which also writes the audit row.
 
 use std::time::SystemTime;
 

@@ -1,4 +1,4 @@
-//! What operators did.
+//! Reads the audit: the actions of operators.
 
 use rusqlite::{Connection, Row, Transaction, params};
 use sendoff::Result;

@@ -1,4 +1,4 @@
-//! Keys whose messages wait behind another.
+//! Keys whose messages wait behind a failed one.
 
 use rusqlite::{Connection, Row, Transaction, params};
 use sendoff::store::{Action, Filter, KeyView, Lane};

@@ -1,4 +1,4 @@
-//! Lanes and who holds them.
+//! Lanes and the relays that hold them.
 
 use rusqlite::{Connection, Row};
 use sendoff::Result;

@@ -1,4 +1,4 @@
-//! Looking at messages: changes nothing.
+//! Reads messages for operators. It changes nothing.
 
 use std::time::{Duration, SystemTime};
 

@@ -1,4 +1,4 @@
-//! Part: operate. What operators, and relays in passing, see and do.
+//! Operate: what operators see and do, and counts for the relay.
 
 mod act;
 mod audit;

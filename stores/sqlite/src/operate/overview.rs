@@ -1,4 +1,4 @@
-//! The outbox at a glance, and the figures that relays write for it.
+//! The overview of the outbox, and the figures that relays write for it.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Pausing topics and sinks.
+//! Pauses of topics and sinks.
 
 use rusqlite::{Connection, Row, Transaction, params};
 use sendoff::store::{Action, Pausable, PauseView};

@@ -1,4 +1,4 @@
-//! What relays and workers that are gone left behind.
+//! Frees lanes and jobs of relays and workers that are gone.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Waiting messages become due.
+//! Makes waiting messages due.
 
 use std::cmp::Ordering;
 

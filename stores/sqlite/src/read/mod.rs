@@ -1,4 +1,4 @@
-//! Part: read. What is to be delivered, from the ready and the waiting table.
+//! Read: returns the messages to deliver, from the ready table and the waiting table.
 
 mod floors;
 mod state;

@@ -1,4 +1,4 @@
-//! What a reader remembers, and a read with it.
+//! The state of a reader, and a read that uses it.
 
 use std::time::SystemTime;
 
@@ -225,7 +225,7 @@ impl State {
                 tracing::warn!(
                     event = "row_passed_over",
                     seq = row.get::<_, i64>(2)?,
-                    "a waiting row is passed over: its delivery is not UTF-8"
+                    "waiting row is skipped: its sink is not UTF-8"
                 );
                 continue;
             };
@@ -276,7 +276,7 @@ impl State {
             tracing::debug!(
                 event = "rows_late",
                 rows = missed.len(),
-                "rows appeared below numbers that were already read"
+                "rows with lower numbers than those already read appeared late"
             );
         }
         self.forget(missed);

@@ -1,4 +1,4 @@
-//! Keys whose followers have to wait, and held rows that nothing holds any more.
+//! Keys whose later messages have to wait, and blocked rows that nothing blocks any more.
 
 use rusqlite::{Connection, Row, Statement};
 use sendoff::Result;

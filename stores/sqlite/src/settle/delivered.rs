@@ -1,8 +1,8 @@
-//! Ready rows that every sink confirmed: the path that nearly all messages take.
+//! Settles ready rows that every sink confirmed, which is the case for nearly all messages.
 //!
-//! They lie near each other, so one walk over the table deletes many, by their numbers. A walk over the same pages proves
-//! first, in the same transaction, that the numbers are still those of the same messages. Where one is not, rows go one
-//! by one.
+//! These rows are close to each other, so one pass over the table deletes many of them, by their numbers. Before, in
+//! the same transaction, a pass over the same pages checks that the numbers still belong to the same messages. If one
+//! does not, the rows are deleted one by one.
 
 use rusqlite::{CachedStatement, Row, params};
 use sendoff::store::{RowId, RowRef};

@@ -1,5 +1,5 @@
-//! Part: settle. What became of messages, written down behind the fence. What becomes of which row is said by
-//! [`SettlePlan`]; here are its statements.
+//! Settle: writes the results of deliveries, after the check that the relay still holds the lanes. [`SettlePlan`]
+//! decides what happens to each row; this module has the statements.
 
 mod blocked;
 mod delivered;

@@ -1,4 +1,4 @@
-//! Numbers that lie near each other.
+//! Groups numbers that are close to each other.
 
 /// How many numbers a mask can tell apart.
 const WIDTH: i64 = 64;

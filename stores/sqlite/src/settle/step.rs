@@ -1,4 +1,4 @@
-//! The steps of a plan, each by its statement.
+//! The steps of a plan, each as a statement.
 
 use rusqlite::params;
 use sendoff::store::{DeathStep, RowRef, SettlePlan, WaitStep};

@@ -37,16 +37,16 @@ const NEXT_KILL: Duration = Duration::from_secs(7);
 /// How long the relays may work after the shop closes: on retries, and on the lanes of a killed relay.
 const SETTLE: Duration = Duration::from_secs(10);
 
-/// Run a demo: a small shop with its outbox in SQLite, flaky handlers, killed relays, and a proof
+/// Run a demo: a shop with its outbox in SQLite, failing handlers, killed relays, and a final check for lost messages
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
-    /// Stop after this many seconds [default: on Ctrl-C; 10 without a terminal]
+    /// Stop after this many seconds [default: stop on Ctrl-C; without a terminal, after 10]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     seconds: Option<u64>,
-    /// Orders per second
+    /// Number of orders per second
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     rate: u32,
-    /// Keep the database in this file
+    /// Write the database to this file, and keep it
     #[arg(long, value_name = "FILE")]
     keep: Option<PathBuf>,
 }
@@ -231,7 +231,7 @@ fn shop_failed(error: tokio::task::JoinError) -> Error {
 }
 
 fn broken() -> Error {
-    Error::new(ErrorKind::Backend, "the proof does not hold")
-        .because("the messages that arrived are not those that were committed, see above")
+    Error::new(ErrorKind::Backend, "the final check of the demo failed")
+        .because("the messages that arrived differ from those that were committed; see the lines above")
         .next_step("please report this as a bug, with the database file of a run with --keep")
 }

@@ -17,14 +17,14 @@ use crate::signals;
 use layout::Line;
 use screen::{Resizes, Screen};
 
-/// Show in one sentence whether messages flow, then rates, backlog, sinks, topics and relays
+/// Show whether messages are being delivered, then rates, backlog, sinks, topics and relays
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Exit codes: 0 ok, 7 warning, 8 critical. With --watch, 0 when it is interrupted.")]
 pub(crate) struct Args {
-    /// Keep showing it: redraw on a terminal, otherwise print a block each time
+    /// Show the status again and again: redraw on a terminal, otherwise print a block each time
     #[arg(long, short)]
     watch: bool,
-    /// Seconds between two looks
+    /// Seconds between two updates with --watch
     #[arg(long, value_name = "SECONDS", default_value_t = 1.0, value_parser = interval, requires = "watch")]
     interval: f64,
 }
