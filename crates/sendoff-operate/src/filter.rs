@@ -216,7 +216,11 @@ fn moment(name: &str, value: &str) -> Result<Moment> {
 }
 
 fn unreadable(name: &str, value: &str, wanted: &str) -> Error {
-    Error::new(ErrorKind::Invalid, format!("the value {value:?} of the filter {name} is invalid")).next_step(format!("use {wanted}"))
+    Error::new(
+        ErrorKind::Invalid,
+        format!("the value {value:?} of the filter {name} is invalid"),
+    )
+    .next_step(format!("use {wanted}"))
 }
 
 #[cfg(test)]

@@ -155,7 +155,9 @@ pub(crate) fn unsent(why: Option<&str>) -> Outcome {
 }
 
 pub(crate) fn stuck() -> Outcome {
-    Outcome::SinkDown("the message was not sent: the NATS server does not read fast enough, or not at all (check the server)".into())
+    Outcome::SinkDown(
+        "the message was not sent: the NATS server does not read fast enough, or not at all (check the server)".into(),
+    )
 }
 
 /// The subscription for acknowledgements failed. `at` is the address.

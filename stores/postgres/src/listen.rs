@@ -109,9 +109,11 @@ impl WakeListener for Listener {
                 while self.signals.try_recv().is_ok() {}
                 Ok(())
             }
-            None => Err(Error::new(ErrorKind::Unreachable, "the connection for notifications ended")
-                .because("the database closed the connection")
-                .next_step("call listen again; the relay polls in the meantime")),
+            None => Err(
+                Error::new(ErrorKind::Unreachable, "the connection for notifications ended")
+                    .because("the database closed the connection")
+                    .next_step("call listen again; the relay polls in the meantime"),
+            ),
         }
     }
 }

@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::running::Running;
 use super::state::Holding;
+use crate::Observer;
 
 impl Running {
     pub(super) fn compare_history(&mut self, now: Option<&History>) {
@@ -45,7 +46,7 @@ impl Running {
              first message"
         );
         let hooks = self.dispatcher.hooks();
-        hooks.observe("history_changed", |observer| observer.history_changed());
+        hooks.observe("history_changed", Observer::history_changed);
         self.holding = Holding::in_another_history(&self.under_way);
         self.dispatcher.leave(&lanes);
         self.registration.next_beat = Instant::now();

@@ -116,8 +116,11 @@ impl Connector {
         // A password in the URL is percent-encoded; the setting `password` is used as it is.
         let written: AMQPUri = url.as_str().parse().map_err(|_: String| {
             Failure::from(
-                sendoff::Error::new(sendoff::ErrorKind::Invalid, "`url` of the RabbitMQ sink cannot be parsed")
-                    .next_step("use a URL like amqp://user@host:5672/vhost"),
+                sendoff::Error::new(
+                    sendoff::ErrorKind::Invalid,
+                    "`url` of the RabbitMQ sink cannot be parsed",
+                )
+                .next_step("use a URL like amqp://user@host:5672/vhost"),
             )
         })?;
         let AMQPUserInfo { username, password } = written.authority.userinfo;
