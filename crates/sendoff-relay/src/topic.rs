@@ -4,7 +4,6 @@ use crate::RetryPolicy;
 
 /// What followers of a key do when its head fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum OnFailure {
     /// They wait until it is delivered, or until an operator acts on its dead letter: the order is always kept.
     #[default]

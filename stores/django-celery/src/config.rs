@@ -6,7 +6,6 @@ use std::time::Duration;
 
 /// Which database the tables are in.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Database {
     /// PostgreSQL, by URL or list of `key=value`. The tables are where its search path leads.
     Postgres(String),
