@@ -4,7 +4,6 @@ use crate::RetryPolicy;
 
 /// What happens to later messages with a key when the first one fails.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum OnFailure {
     /// Later messages wait until the failed one is delivered, or until an operator acts on its dead letter: the order
     /// is always kept.

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 /// The database of django-celery-outbox's tables.
 #[derive(Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub enum Database {
     /// PostgreSQL, as a URL or a list of `key=value`. The search path must lead to the tables.
     Postgres(String),

@@ -11,7 +11,6 @@ use super::SampledCount;
 /// How serious the status of an outbox is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum Level {
     /// Messages flow.
     Ok,
@@ -109,7 +108,6 @@ impl BacklogView {
 /// Whether a sink takes messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-#[non_exhaustive]
 pub enum SinkStateView {
     /// The sink takes messages.
     Up,
