@@ -10,7 +10,6 @@ use crate::topic;
 
 /// The version of the MQTT protocol.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[non_exhaustive]
 pub enum Version {
     /// MQTT 5.
     #[default]

@@ -71,7 +71,7 @@ async fn settle(outbox: &DjangoOutbox, stamp: &Stamp, settlement: &Settlement, s
         match outbox.settle(stamp, settlement).await {
             Ok(()) => return true,
             Err(error) => {
-                tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry")
+                tracing::warn!(event = "celery_settle_failed", %error, "cannot write results of tasks; will retry");
             }
         }
         if began.elapsed() > stale {
