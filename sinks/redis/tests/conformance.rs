@@ -118,10 +118,12 @@ impl Broker for Server {
         let mut command = match self.mode {
             Mode::Stream => redis::cmd("XRANGE"),
             Mode::List | Mode::PubSub => redis::cmd("LRANGE"),
+            other => panic!("say how what {other:?} stores is read"),
         };
         match self.mode {
             Mode::Stream => command.arg(KEY).arg("-").arg("+"),
             Mode::List | Mode::PubSub => command.arg(KEY).arg(0).arg(-1),
+            other => panic!("say how what {other:?} stores is read"),
         };
         let Value::Array(items) = self.ask(&command).await else {
             panic!("not a list of messages");
