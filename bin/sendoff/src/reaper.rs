@@ -27,7 +27,7 @@ async fn run(work: Arc<dyn WorkStore>, stale_after: Duration) -> Infallible {
                 );
             }
             Err(error) if failed_before => {
-                tracing::debug!(event = "reap_failed", %error, "cannot reap jobs; will retry")
+                tracing::debug!(event = "reap_failed", %error, "cannot reap jobs; will retry");
             }
             Err(error) => tracing::warn!(event = "reap_failed", %error, "cannot reap jobs; will retry"),
         }
