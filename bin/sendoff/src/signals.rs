@@ -12,7 +12,7 @@ pub(crate) fn stop_token() -> Result<CancellationToken> {
     let mut signals = Signals::new().map_err(|error| {
         Error::new(ErrorKind::Backend, "cannot install signal handlers")
             .because(error.to_string())
-            .next_step("check the limits of the process")
+            .next_step("check whether a sandbox, such as a seccomp profile, forbids signal handlers")
             .with_source(error)
     })?;
     let token = stop.clone();

@@ -16,7 +16,7 @@ pub struct FileSink {
 }
 
 impl FileSink {
-    /// Creates the sink. The first batch or [`Sink::check`] opens the file.
+    /// Creates the sink. It opens the file when the first batch is published, or when [`Sink::check`] is called.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used.

@@ -117,11 +117,21 @@ pub(crate) fn unchecked(what: &str, error: std::io::Error) -> Error {
     };
     let next = match refused {
         Some(_) => "if this is intended, add the network of the address to `allow_private` of the sink",
+        None if is_tls(&error) => {
+            "check the certificate of the server, and `ca_file`, `cert_file` and `key_file` of the sink"
+        }
         None => CHECK_SERVER,
     };
     let why = root(&error);
     let why = why.split(" (if this is intended").next().unwrap_or_default().to_owned();
     Error::new(kind, what).because(why).next_step(next).with_source(error)
+}
+
+/// Whether certificates or versions of TLS are the reason.
+fn is_tls(error: &std::io::Error) -> bool {
+    error
+        .get_ref()
+        .is_some_and(|inner| inner.downcast_ref::<rustls::Error>().is_some())
 }
 
 fn why(error: &reqwest::Error) -> String {

@@ -30,7 +30,7 @@ pub struct KafkaSink {
 }
 
 impl KafkaSink {
-    /// Creates the sink. The first batch or [`Sink::check`] connects.
+    /// Creates the sink. It connects when the first batch is published, or when [`Sink::check`] is called.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used, [`ErrorKind::Unsupported`] for encryption that was not

@@ -91,11 +91,12 @@ fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
         Some(id) => id.clone(),
         None => format!("sendoff-{}", Uuid::now_v7().simple()),
     };
-    for text in [Some(&client_id), user.as_ref(), password.as_ref()]
-        .into_iter()
-        .flatten()
-    {
-        check_length(text.len())?;
+    for (name, text) in [
+        ("client_id", Some(&client_id)),
+        ("user", user.as_ref()),
+        ("password", password.as_ref()),
+    ] {
+        check_length(name, text.map_or(0, String::len))?;
     }
     // A macro, because each version has its own types.
     macro_rules! connect {
@@ -119,11 +120,11 @@ fn put_connect(config: &MqttConfig, out: &mut BytesMut) -> Result<()> {
     Ok(())
 }
 
-fn check_length(size: usize) -> Result<()> {
+fn check_length(name: &str, size: usize) -> Result<()> {
     if size <= LONGEST_TEXT {
         return Ok(());
     }
-    let what = "`client_id`, `user` or `password` of the MQTT sink is too long";
+    let what = format!("`{name}` of the MQTT sink is too long");
     Err(Error::new(ErrorKind::Invalid, what)
         .because(format!("it has {size} bytes, and MQTT allows {LONGEST_TEXT}"))
         .next_step("use a shorter value"))

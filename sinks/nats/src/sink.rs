@@ -21,7 +21,7 @@ pub struct NatsSink {
 }
 
 impl NatsSink {
-    /// Creates the sink. The first batch or [`Sink::check`] connects.
+    /// Creates the sink. It connects when the first batch is published, or when [`Sink::check`] is called.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`] when a setting cannot be used.
@@ -94,7 +94,7 @@ impl NatsSink {
                 let why = "it is not enabled for this account";
                 return Err(Error::new(ErrorKind::Unsupported, what).because(why).next_step(enable));
             }
-            Err(Silence::TooLate | Silence::Unreadable) => return self.unanswered(link),
+            Err(why @ (Silence::TooLate | Silence::Unreadable)) => return self.unanswered(link, why),
         }
         let Some(stream) = &self.config.stream else {
             return Ok(());
@@ -109,12 +109,12 @@ impl NatsSink {
             )
             .because(refused.to_string())
             .next_step("create the stream, or change `stream` in the settings of the sink")),
-            Err(Silence::Nobody | Silence::TooLate | Silence::Unreadable) => self.unanswered(link),
+            Err(why @ (Silence::Nobody | Silence::TooLate | Silence::Unreadable)) => self.unanswered(link, why),
         }
     }
 
     /// An account that may only publish gets no answer to requests about JetStream; the check accepts that.
-    fn unanswered(&self, link: &Link) -> Result<()> {
+    fn unanswered(&self, link: &Link, why: Silence) -> Result<()> {
         let news = link.news.borrow();
         let api = match (&self.config.domain, &self.config.api_prefix) {
             (Some(domain), _) => format!("$JS.{domain}.API.INFO"),
@@ -124,11 +124,14 @@ impl NatsSink {
         if news.denied(&api).is_some() {
             return Ok(());
         }
-        Err(
-            Error::new(ErrorKind::Unreachable, "JetStream does not answer the NATS sink")
-                .because(format!("no answer within {:?}", lookup::PATIENCE))
-                .next_step("check the leader of the cluster, the setting `domain` of the sink, and the permissions of the account"),
-        )
+        let why = match why {
+            Silence::Nobody => "no server responds to the request".to_owned(),
+            Silence::TooLate => format!("no answer within {:?}", lookup::PATIENCE),
+            Silence::Unreadable => "the request failed, or its answer cannot be read".to_owned(),
+        };
+        Err(Error::new(ErrorKind::Unreachable, "the NATS sink cannot use JetStream")
+            .because(why)
+            .next_step("check that the cluster has a leader, `domain` or `api_prefix` of the sink, and the permissions of the account"))
     }
 }
 

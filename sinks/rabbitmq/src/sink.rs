@@ -17,7 +17,7 @@ pub struct RabbitMqSink {
 }
 
 impl RabbitMqSink {
-    /// Creates the sink. The first batch or [`Sink::check`] connects.
+    /// Creates the sink. It connects when the first batch is published, or when [`Sink::check`] is called.
     ///
     /// # Errors
     /// [`ErrorKind::Invalid`](sendoff::ErrorKind::Invalid) when a setting or one of its files cannot be used.

@@ -81,7 +81,7 @@ pub(crate) fn bad_url(what: &str) -> Error {
 pub(crate) fn timed_out(what: &str, after: Duration) -> Error {
     Error::new(ErrorKind::Unreachable, what)
         .because(format!("no answer within {after:?}"))
-        .next_step("check the load and the locks of the database, or raise statement_timeout")
+        .next_step("check the load and the locks of the database; a Rust program can raise `statement_timeout` of `MysqlConfig`")
 }
 
 /// The answer is not what the statement asks for.

@@ -43,7 +43,7 @@ pub(crate) fn from_driver(what: &str, error: tokio_postgres::Error) -> Error {
 pub(crate) fn timed_out(what: &str, after: Duration) -> Error {
     Error::new(ErrorKind::Unreachable, what)
         .because(format!("no answer within {after:?}"))
-        .next_step("check the load and the locks of the database, or raise statement_timeout")
+        .next_step("check the load and the locks of the database; a Rust program can raise `statement_timeout` of `PostgresConfig`")
 }
 
 /// The answer is not what the statement asks for.

@@ -17,7 +17,7 @@ pub(crate) struct Args {
 
 #[derive(Debug, Clone, Copy, clap::Subcommand)]
 enum Command {
-    /// Print the effective configuration (file, environment, flags, defaults), without passwords
+    /// Print the effective configuration (file, environment, --database, defaults), without passwords
     Show,
     /// Check the configuration, without contacting the database or the sinks
     Check,

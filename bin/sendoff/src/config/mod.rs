@@ -83,7 +83,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// A file to start from, with every setting at its default and a comment on each.
+    /// A file to start from, with the common settings at their defaults and a comment on each.
     pub(crate) fn example() -> &'static str {
         include_str!("example.toml")
     }

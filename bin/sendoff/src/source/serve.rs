@@ -58,7 +58,7 @@ async fn keep_serving(source: Arc<Source>, health: Health, stop: CancellationTok
         } else if error.is_temporary() {
             tracing::warn!(event = "source_down", source = source.name, %error, "database of this source is not available; waiting for it");
         } else {
-            tracing::error!(event = "source_down", source = source.name, %error, "source is not served; it needs an operator");
+            tracing::error!(event = "source_down", source = source.name, %error, "cannot serve this source until an operator acts");
         }
         health.set(&source.name, State::Down(error));
         if health.is_hopeless() {

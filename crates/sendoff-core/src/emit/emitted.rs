@@ -26,7 +26,8 @@ pub enum Emitted {
 }
 
 impl Emitted {
-    /// The id of the message that will be delivered. For a duplicate: the id of the first message.
+    /// The id of the stored message. If the message is a duplicate, this is the id of the message that used the idempotency
+    /// key first.
     pub fn id(self) -> Uuid {
         match self {
             Self::Stored { id } => id,

@@ -42,21 +42,23 @@ pub(super) fn validate(message: &Message, max_payload_bytes: usize) -> Result<()
 }
 
 fn headers(headers: &Headers) -> Result<()> {
-    let too_large = |has: usize, what: &str, limit: usize| {
-        Error::new(ErrorKind::Invalid, "the headers are too large")
-            .because(format!("the headers have {has} {what} and the limit is {limit}"))
-            .next_step("put large values into the payload")
-    };
     if headers.len() > MOST_HEADERS {
-        return Err(too_large(headers.len(), "entries", MOST_HEADERS));
+        let has = headers.len();
+        return Err(Error::new(ErrorKind::Invalid, "the message has too many headers")
+            .because(format!("the message has {has} headers and the limit is {MOST_HEADERS}"))
+            .next_step("put some of the values into the payload"));
     }
     // 8 bytes per header for quotes, colon, comma and spaces; escapes are not counted here, the database checks them.
-    let bytes = headers
+    let bytes: usize = headers
         .iter()
         .map(|(header, value)| header.len() + value.len() + 8)
         .sum();
     if bytes > HEADER_BYTES {
-        return Err(too_large(bytes, "bytes", HEADER_BYTES));
+        return Err(Error::new(ErrorKind::Invalid, "the headers are too large")
+            .because(format!(
+                "the headers need about {bytes} bytes as JSON and the limit is {HEADER_BYTES}"
+            ))
+            .next_step("put large values into the payload"));
     }
     Ok(())
 }

@@ -112,9 +112,9 @@ pub type PlannedKeys<'a> = BTreeMap<(Lane, &'a str, &'a str), i64>;
 #[derive(Debug, Default)]
 #[non_exhaustive]
 pub struct SettlePlan<'a> {
-    /// Copies of ready rows with confirmed deliveries. None unless delivered messages are kept.
+    /// Copies of ready rows with confirmed deliveries. The list is empty unless delivered messages are kept.
     pub kept_ready: Vec<KeepStep<'a>>,
-    /// Copies of waiting rows with confirmed deliveries. None unless delivered messages are kept.
+    /// Copies of waiting rows with confirmed deliveries. The list is empty unless delivered messages are kept.
     pub kept_waiting: Vec<KeepStep<'a>>,
     /// Ready rows that every sink confirmed: they are removed.
     pub delivered: Vec<&'a RowRef>,

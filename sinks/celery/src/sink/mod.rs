@@ -38,7 +38,7 @@ enum Connected {
 }
 
 impl CelerySink {
-    /// Creates the sink. The first batch or [`Sink::check`] connects.
+    /// Creates the sink. It connects when the first batch is published, or when [`Sink::check`] is called.
     ///
     /// # Errors
     /// [`sendoff::ErrorKind::Invalid`] when a setting cannot be used.
