@@ -75,12 +75,12 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             "[relay]\nbatch = 0",
             "line 2: batch in [relay] cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[relay]\nidle_time = \"0s\"",
             "line 2: idle_time in [relay] cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[relay]\ncrash_limit = 1",
@@ -145,7 +145,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             "[[topic]]\nmatch = \"a[\"",
             "line 2: match in [[topic]] cannot be used",
-            "write it like order.*",
+            "write a pattern like order.*",
         ),
         (
             "[[topic]]\non_failure = \"skip\"",
@@ -182,7 +182,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
         (
             &sink("concurrency = 0"),
             "line 5: concurrency of the sink \"a\" cannot be 0",
-            "use more than 0",
+            "use a value above 0",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = \"a\"",
@@ -230,7 +230,7 @@ fn parts_that_do_not_fit_together_are_told_with_their_line() {
         (
             "[[route]]\nmatch = \"*\"\nto = [\n\"audit\",\n\"audit\"]",
             "line 8: the route of \"*\" leads to \"audit\" twice",
-            "remove one of them",
+            "remove one of the two",
         ),
         (
             "[[route]]\nmatch = \"*\"\nto = [\"audit\"]\n[[route]]\nmatch = \"*\"\nto = [\"audit\"]",
