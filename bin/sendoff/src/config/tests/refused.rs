@@ -178,7 +178,7 @@ fn a_bad_value_is_told_with_its_line_and_what_is_allowed() {
             "line 1: [[sink]] has no path",
             "add path",
         ),
-        (&sink("keep = 0"), "line 1: keep of the file sink is 0", "1 or more"),
+        (&sink("keep = 0"), "line 1: `keep` of the file sink is 0", "1 or more"),
         (
             &sink("concurrency = 0"),
             "line 5: concurrency of the sink \"a\" cannot be 0",
